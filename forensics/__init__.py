@@ -1,0 +1,1 @@
+"""The case: bundle -> ingest -> DuckDB case file -> triage -> report; and the command line."""

@@ -1,0 +1,75 @@
+"""Tools for people who write rules: `dsforensics rules list, show, search, lint, test, schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from rules import scan
+from rules.diagnose import Conclusion, diagnose
+from rules.model import Hit, Rule, RuleSet
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One example that did not do what its rule promises."""
+
+    rule: str
+    file: str
+    line: int
+    message: str
+    example: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.rule}: {self.message}: {' '.join(self.example.split())[:160]}"
+
+
+def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hit], dict[int, int]]:
+    """What a small text shows, without any knowledge of its format: every source and time fits."""
+    data = text.encode() + b"\n"
+    found = scanner.scan(data, len(data))
+    hits = [
+        Hit(one.leaf, file_id, "example", one.line + 1, one.start, scan.line_text(data, one.start, one.end), one.captures)
+        for one in found.hits
+        if one.leaf >= 0
+    ]
+    return hits, found.counts
+
+
+def fires(scanner: scan.Scanner, rules: RuleSet, text: str) -> Conclusion:
+    """All rules that hold on an example."""
+    hits, counts = hits_of(scanner, text)
+    return diagnose(rules, scanner.leaves, hits, counts)
+
+
+def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
+    """Every example on which its rule does not fire, every near miss on which it does, every example whose line another rule takes as noise."""
+    scanner = scan.Scanner.load(rules)
+    roles = {rule.id: rule.role for rule in rules.rules}
+    for rule in only if only is not None else rules.rules:
+        if not rule.examples.match and not any(leaf.fact or leaf.metric for leaf in scan.leaves_of(rule.match)):
+            yield Trial(rule.id, rule.file, rule.line, "has no example on which it must fire")
+        for example in rule.examples.match:
+            hits, counts = hits_of(scanner, example)
+            own = diagnose(rules, scanner.leaves, hits, counts)
+            names = {finding.rule.id for finding in own.findings}
+            if rule.role == "noise":
+                if not own.noise:
+                    yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
+            elif rule.id not in names:
+                yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
+            elif rule.role == "cause" and (stronger := _thief(own, rule, roles)):
+                yield Trial(rule.id, rule.file, rule.line, f"is outranked on its own example by {stronger}", example)
+        for example in rule.examples.no_match:
+            if rule.id in {finding.rule.id for finding in fires(scanner, rules, example).findings}:
+                yield Trial(rule.id, rule.file, rule.line, "fires on a near miss", example)
+
+
+def _thief(conclusion: Conclusion, rule: Rule, roles: dict[str, str]) -> str:
+    """A rule of another root cause that comes first on this example, or an empty text."""
+    if not conclusion.diagnoses:
+        return "nothing (it is no root)"
+    first = conclusion.diagnoses[0].finding.rule
+    if first.root_cause == rule.root_cause or roles.get(first.id) != "cause":
+        return ""
+    return f"{first.id} ({first.root_cause})"

@@ -1,0 +1,119 @@
+"""The conclusion: findings, what follows from what, and the ranked roots with their evidence and confidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from rules import causes, confidence, scan
+from rules.evaluate import Evaluator, Evidences, order
+from rules.model import Diagnosis, Evidence, FactRow, Finding, Hit, MetricRow, RuleSet, Text
+
+EVIDENCE = 10
+"""Lines cited for one diagnosis."""
+DIAGNOSES = 12
+"""Roots shown; further ones are consequences of a storm, not knowledge."""
+
+
+class Conclusion(msgspec.Struct):
+    findings: list[Finding]
+    edges: list[causes.Edge]
+    diagnoses: list[Diagnosis]
+    noise: set[tuple[int, int]]
+    """Lines (file, line) known to be harmless."""
+    fired: set[int]
+    """Leaves of rules that hold, noise included: an error line with one of them is explained."""
+    exhausted: list[str]
+    """Rules that were given up for want of steps."""
+
+
+def diagnose(
+    rules: RuleSet,
+    leaves: Sequence[scan.LeafRef],
+    hits: list[Hit],
+    counts: Mapping[int, int],
+    facts: Sequence[FactRow] = (),
+    metrics: Sequence[MetricRow] = (),
+    onset: int | None = None,
+) -> Conclusion:
+    """Ranked diagnoses of one incident.
+
+    `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
+    Deterministic: depends on the arguments only, not on their order."""
+    evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
+    findings = evaluator.findings(rules)
+    findings.sort(key=lambda finding: (order(finding.hits[0]), finding.rule.id))
+    graph = causes.edges(findings)
+    fired = {hit.leaf for finding in findings for hit in finding.hits if hit.leaf >= 0}
+    fired |= {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].role == "noise"}
+    return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted)
+
+
+def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None) -> list[Diagnosis]:
+    """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
+    weights = {n: confidence.weigh(findings[n], onset) for n in causes.roots(findings, graph)}
+    best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
+    groups: dict[tuple[str, str], list[int]] = {}
+    for n in best:
+        groups.setdefault((findings[n].rule.root_cause, findings[n].scope.node), []).append(n)
+    leaders = [members[0] for members in groups.values()][:DIAGNOSES]
+    slugs = [findings[n].rule.root_cause for n in leaders]
+    own = [weights[n] for n in leaders]
+    sure = [confidence.confidence(own, place, slugs) for place in range(len(leaders))]
+    places = sorted(range(len(leaders)), key=lambda place: (-sure[place], place))
+    out = []
+    for rank, place in enumerate(places, 1):
+        lead = leaders[place]
+        finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
+        following = [n for member in members for n in causes.chain(member, findings, graph)]
+        following = list(dict.fromkeys(n for n in following if n not in members))
+        support = [findings[n] for n in members[1:]]
+        out.append(
+            Diagnosis(
+                rank=rank,
+                finding=finding,
+                confidence=sure[place],
+                level=confidence.level(sure[place]),
+                title=Text(filled(finding.rule.title.en, finding), filled(finding.rule.title.zh, finding)),
+                remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
+                evidence=_evidence(finding, support, [findings[n] for n in following]),
+                explains=[findings[n].rule.id for n in following],
+                explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
+                why=confidence.why(finding, own[place], sum(1 for slug in set(slugs) if slug != finding.rule.root_cause)),
+            )
+        )
+    return out
+
+
+def _evidence(finding: Finding, support: list[Finding], following: list[Finding]) -> list[Evidence]:
+    """The deciding lines first, then what other rules of the same root cause saw, then occurrences, then the first consequences."""
+    picked: dict[tuple[int, int, str], Evidence] = {}
+
+    def cite(hits: Sequence[Hit], role: str) -> None:
+        for hit in hits:
+            key = (hit.file_id, hit.line_no, hit.text if hit.leaf < 0 else "")
+            if key not in picked and len(picked) < EVIDENCE:
+                picked[key] = Evidence(hit.file, hit.line_no, hit.text, role, hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset)
+
+    cite(finding.hits[: finding.deciding], "for")
+    for other in support:
+        cite(other.hits[: other.deciding], "for")
+    cite(finding.hits[finding.deciding : finding.deciding + 2], "for")
+    for other in following[:3]:
+        cite(other.hits[:1], "context")
+    return list(picked.values())
+
+
+_FIELD = re.compile(r"\{(?P<leaf>[a-z][a-z0-9_]*)\.(?P<name>[A-Za-z][A-Za-z0-9_]*)\}")
+
+
+def filled(text: str, finding: Finding) -> str:
+    """A text with {leaf.capture} replaced by what was captured; anything else in braces stays as it is."""
+
+    def value(match: re.Match[str]) -> str:
+        captures = finding.captures.get(match["leaf"], {})
+        return captures.get(match["name"], "?")[:120] if match["leaf"] in finding.captures else match[0]
+
+    return _FIELD.sub(value, text)

@@ -1,0 +1,167 @@
+"""Packs: folders of YAML read into rules, every mistake located and kept; the sound rules of a broken pack still run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import stat
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from rules import scan, yaml_text
+from rules.model import Pack, Problem, Rule, RuleSet
+from rules.reader import ID, read_rule
+
+SHIPPED = pathlib.Path(__file__).parent / "packs"
+FORMAT = "3"
+"""Part of the cache key: changes with the shape of Rule."""
+RULES = 20_000
+"""At most so many rules are taken from one pack."""
+
+
+# ---------------------------------------------------------------- finding packs
+
+
+def load(folders: Sequence[str | os.PathLike[str]] = (), shipped: bool = True) -> RuleSet:
+    """All rules of the shipped packs, of the user's own, of installed ones, and of `folders` (each a pack or a folder of packs)."""
+    roots = [SHIPPED] if shipped else []
+    roots += [path for path in (*_user_folders(), *_installed()) if shipped]
+    roots += [pathlib.Path(folder) for folder in folders]
+    files = [(root, path) for root in roots for path in _yaml_files(root)]
+    read: list[tuple[str, str, bytes | Problem]] = []
+    digest = hashlib.sha256(FORMAT.encode())
+    for root, path in files:
+        shown = path.relative_to(root.parent).as_posix() if path.is_relative_to(root.parent) else path.as_posix()
+        data = _read_plain(path, shown)
+        read.append((str(path.parent), shown, data))
+        digest.update(repr((shown, data if isinstance(data, bytes) else str(data))).encode())
+    missing = [Problem(str(folder), 1, 1, "no such folder or file; give the folder of a pack") for folder in folders if not os.path.exists(folder)]
+    name = f"rules-{digest.hexdigest()[:24]}.msgpack"
+    if not missing and (cached := scan.read_cache(name)) is not None:
+        try:
+            return msgspec.msgpack.decode(cached, type=RuleSet)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            pass
+    rules = _build(read, missing)
+    scan.write_cache(name, msgspec.msgpack.encode(rules))
+    return rules
+
+
+def _user_folders() -> list[pathlib.Path]:
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    folder = pathlib.Path(base, "dsforensics", "packs")
+    return [folder] if folder.is_dir() else []
+
+
+def _installed() -> list[pathlib.Path]:
+    """Packs that other distributions bring: entry points of the group dsforensics.packs that name a package."""
+    from importlib import metadata, util
+
+    found = []
+    for point in metadata.entry_points(group="dsforensics.packs"):
+        spec = util.find_spec(point.module)
+        found += [pathlib.Path(place) for place in (spec.submodule_search_locations or []) if spec] if spec else []
+    return found
+
+
+def _yaml_files(root: pathlib.Path) -> list[pathlib.Path]:
+    if root.is_file() or root.is_symlink():
+        return [root]
+    out = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        out += [pathlib.Path(folder, name) for name in sorted(names) if name.endswith((".yaml", ".yml"))]
+    return out
+
+
+def _read_plain(path: pathlib.Path, shown: str) -> bytes | Problem:
+    """The bytes of a regular file; links, devices and pipes are not opened."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        kind = "is a link; put the file itself there" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        return Problem(shown, 1, 1, f"the file {kind}")
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return Problem(shown, 1, 1, "this is no regular file")
+        return stream.read(yaml_text.BYTES + 1)
+
+
+# ---------------------------------------------------------------- building
+
+
+def _build(files: list[tuple[str, str, bytes | Problem]], problems: list[Problem]) -> RuleSet:
+    packs: dict[str, tuple[str, str]] = {}
+    rules: dict[str, Rule] = {}
+    owners: dict[str, str] = {}
+    for folder, shown, data in files:
+        packs.setdefault(folder, (os.path.basename(folder) or "pack", "0"))
+        if isinstance(data, Problem):
+            problems.append(data)
+            continue
+        try:
+            documents = yaml_text.read(data, shown)
+        except yaml_text.YamlProblem as error:
+            problems.append(error.problem)
+            continue
+        if os.path.basename(shown) in ("pack.yaml", "pack.yml"):
+            header, wrong = _header(documents, shown, packs[folder][0])
+            packs[folder] = header
+            problems += wrong
+            continue
+        for item, at in _rule_items(documents):
+            rule, wrong = read_rule(item, shown, at, packs[folder][0])
+            if rule is not None and rule.id in rules:
+                first = rules[rule.id]
+                wrong.append(Problem(shown, rule.line, 1, f"the id {rule.id!r} is taken by {first.file}:{first.line}; give this rule its own"))
+                rule = None
+            problems += wrong
+            if rule is not None and len(rules) < RULES:
+                rules[rule.id] = rule
+                owners[rule.id] = folder
+    sound, broken = _sound(list(rules.values()))
+    problems += broken
+    counted = [owners[rule.id] for rule in sound]
+    made = [Pack(name, version, counted.count(folder), folder) for folder, (name, version) in packs.items()]
+    named = {folder: name for folder, (name, _) in packs.items()}
+    final = tuple(msgspec.structs.replace(rule, pack=named[owners[rule.id]]) for rule in sound)
+    return RuleSet(tuple(pack for pack in made if pack.rules), final, tuple(problems))
+
+
+def _sound(rules: list[Rule]) -> tuple[list[Rule], list[Problem]]:
+    """Rules whose patterns can be matched. All are compiled together first; only when that fails, one by one."""
+    together = RuleSet((), tuple(rules))
+    suspicious = [rule for rule in rules if any(leaf.regex for leaf in scan.leaves_of(rule.match))]
+    problems = scan.broken_leaves(msgspec.structs.replace(together, rules=tuple(suspicious)))
+    broken = {(problem.file, problem.line) for problem in problems}
+    return [rule for rule in rules if (rule.file, rule.line) not in broken], problems
+
+
+def _header(documents: list[Any], shown: str, name: str) -> tuple[tuple[str, str], list[Problem]]:
+    head = documents[0] if documents and isinstance(documents[0], yaml_text.Mapping) else None
+    if head is None:
+        return (name, "0"), [Problem(shown, 1, 1, "pack.yaml needs at least `name:` and `version:`", "warning")]
+    problems = []
+    given, version = head.get("name"), head.get("version")
+    if isinstance(given, str) and ID.match(given):
+        name = given
+    else:
+        problems.append(Problem(shown, *head.at.get("name", (1, 1)), "`name` must be lower-case words joined by - or .", "warning"))
+    if not isinstance(version, (str, int, float)) or len(str(version)) > 40:
+        problems.append(Problem(shown, *head.at.get("version", (1, 1)), "`version` must be a short text such as 1.0.0", "warning"))
+        version = "0"
+    return (name, str(version)), problems
+
+
+def _rule_items(documents: list[Any]) -> Iterable[tuple[Any, tuple[int, int]]]:
+    """Rules of a file: a list, several documents, or a list under `rules:`."""
+    for document in documents:
+        if isinstance(document, yaml_text.Mapping) and isinstance(document.get("rules"), yaml_text.Sequence) and "id" not in document:
+            document = document["rules"]
+        if isinstance(document, yaml_text.Sequence):
+            yield from zip(document, document.at, strict=True)
+        elif document is not None:
+            yield document, (getattr(document, "line", 1), getattr(document, "column", 1))

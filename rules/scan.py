@@ -1,0 +1,408 @@
+"""All patterns of all rules, matched in one pass over the bytes of a log.
+
+Every leaf becomes one expression of a single vectorscan database: a literal, or a regex relaxed so that it reports at least
+wherever the rule's own regex would match. What the database reports is then confirmed on the one line it points at, by the
+rule's own words. So the cost of a scan hardly depends on how many rules there are, and a regex that could run away is held
+by a time limit on one line.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import mmap
+import os
+import pathlib
+import platform
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import hyperscan
+import msgspec
+import regex
+
+from rules import catalog
+from rules.model import Count, Leaf, Node, Problem, RuleSet
+
+KEEP = 64
+"""Hit lines kept of one leaf and chunk; the rest is counted."""
+CONFIRM = 512
+"""Lines of one leaf and chunk that are looked at; in a storm the further ones are taken as read."""
+LINE_HEAD, LINE_TAIL = 65536, 4096
+"""Of a longer line only the head and the tail are matched against regexes."""
+CAPTURE = 400
+"""Characters kept of a capture."""
+SECONDS = 0.25
+"""Time limit of one regex on one line."""
+
+_FLAGS = hyperscan.HS_FLAG_MULTILINE
+_SMALL = 1 << 20
+
+Buffer = bytes | bytearray | memoryview | mmap.mmap
+
+
+class ExtraPattern(msgspec.Struct, frozen=True):
+    """A pattern that rides along with the rules: an error marker, a fact. Reported under index -1-k."""
+
+    name: str
+    regex: str
+    ignore_case: bool = False
+    capture: bool = False
+    """Whether its captures are wanted; without, the line is not looked at again."""
+
+
+class LeafRef(msgspec.Struct, frozen=True):
+    rule: int
+    leaf: Leaf
+
+
+class LineHit(msgspec.Struct, gc=False):
+    """One confirmed line: `start`, `end` are its byte offsets in the chunk, `line` its index there."""
+
+    leaf: int
+    line: int
+    start: int
+    end: int
+    captures: dict[str, str]
+
+
+class ChunkHits(msgspec.Struct):
+    hits: list[LineHit]
+    """By position; at most KEEP of each leaf."""
+    counts: dict[int, int]
+    """Leaf or extra -> lines it matched on."""
+    marked: list[tuple[int, int, int, tuple[int, ...]]]
+    """Lines with an extra pattern that wants no captures (an error marker): line index, start, end, what matched."""
+    lines: int
+    """Line ends in the chunk."""
+    cut: set[int]
+    """Leaves whose regex ran into the time limit."""
+
+
+class Scanner:
+    """The compiled patterns. Load before forking: the database is shared, each process makes its own scratch."""
+
+    def __init__(self, leaves: list[LeafRef], extra: list[ExtraPattern], database: Any, targets: list[tuple[int, ...]]):
+        self.leaves, self.extra, self.targets = leaves, extra, targets
+        self._database = database
+        self._scratch: tuple[int, Any] | None = None
+        self._compiled: dict[int, regex.Pattern[str] | None] = {}
+        self._plain = {index for index, ref in enumerate(leaves) if len(ref.leaf.contains) == 1 and not ref.leaf.not_contains} | {
+            -1 - k for k, pattern in enumerate(extra) if not pattern.capture
+        }
+        self._marks = {-1 - k for k, pattern in enumerate(extra) if not pattern.capture}
+
+    @classmethod
+    def load(cls, rules: RuleSet, extra: Sequence[ExtraPattern] = ()) -> Scanner:
+        """Compile the patterns, or load them from the cache beside this package's byte code."""
+        leaves = [LeafRef(n, leaf) for n, rule in enumerate(rules.rules) for leaf in leaves_of(rule.match) if not (leaf.fact or leaf.metric)]
+        ids: dict[tuple[bytes, int], list[int]] = {}
+        for index, ref in enumerate(leaves):
+            ids.setdefault(expression_of(ref.leaf), []).append(index)
+        for k, pattern in enumerate(extra):
+            ids.setdefault((relaxed(pattern.regex).encode(), _flags(pattern.ignore_case)), []).append(-1 - k)
+        expressions = list(ids)
+        database = _database(expressions) if expressions else None
+        return cls(leaves, list(extra), database, [tuple(v) for v in ids.values()])
+
+    # ------------------------------------------------------------ scanning
+
+    def scan(self, data: Buffer, size: int, keep: int = KEEP) -> ChunkHits:
+        """Match all patterns on the first `size` bytes of `data`, which should end at a line end."""
+        ids: list[int] = []
+        ends: list[int] = []
+        add_id, add_end = ids.append, ends.append
+
+        def report(pattern: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            add_id(pattern)
+            add_end(end)
+
+        if self._database is not None and size:
+            self._database.scan(memoryview(data)[:size], match_event_handler=report, scratch=self._own_scratch())
+        if size < _SMALL:
+            pairs, lines = _lines_small(bytes(memoryview(data)[:size]), ids, ends)
+        else:
+            pairs, lines = _lines_large(data, size, ids, ends)
+        return self._confirm(data, pairs, lines, keep)
+
+    def _own_scratch(self) -> Any:
+        if self._scratch is None or self._scratch[0] != os.getpid():
+            self._scratch = (os.getpid(), hyperscan.Scratch(self._database))
+        return self._scratch[1]
+
+    def _confirm(self, data: Buffer, pairs: list[tuple[int, int, int, int]], lines: int, keep: int) -> ChunkHits:
+        """`pairs`: (line index, line start, line end, pattern), sorted, each once."""
+        found = ChunkHits([], {}, [], lines, set())
+        counts, position, total = found.counts, 0, len(pairs)
+        while position < total:
+            line, start, end, _ = pairs[position]
+            text: str | None = None
+            matched: list[int] = []
+            marked = False
+            while position < total and pairs[position][0] == line:
+                for target in self.targets[pairs[position][3]]:
+                    seen = counts.get(target, 0)
+                    captures: dict[str, str] | None = {}
+                    if target not in self._plain and seen < CONFIRM:
+                        if text is None:
+                            text = line_text(data, start, end)
+                        captures = self._captures(target, text, found.cut)
+                        if captures is None:
+                            continue
+                    counts[target] = seen + 1
+                    matched.append(target)
+                    if target in self._marks:
+                        marked = True
+                    elif seen < keep:
+                        found.hits.append(LineHit(target, line, start, end, captures or {}))
+                position += 1
+            if marked:
+                found.marked.append((line, start, end, tuple(sorted(matched))))
+        return found
+
+    # ------------------------------------------------------------ one line
+
+    def _captures(self, target: int, text: str, cut: set[int]) -> dict[str, str] | None:
+        """What the leaf captures on this line; None where the line is none of its own."""
+        if target < 0:
+            pattern = self._pattern(target)
+        else:
+            leaf = self.leaves[target].leaf
+            folded = text.lower() if leaf.ignore_case else text
+            if not all(word in folded for word in leaf.contains) or any(word in folded for word in leaf.not_contains):
+                return None
+            if leaf.contains:
+                return {}
+            pattern = self._pattern(target)
+        if pattern is None:
+            return None
+        try:
+            match = pattern.search(text, timeout=SECONDS)
+        except TimeoutError:
+            cut.add(target)
+            self._compiled[target] = None
+            return None
+        if match is None:
+            return None
+        return {name: value[:CAPTURE] for name, value in match.groupdict().items() if value is not None}
+
+    def _pattern(self, target: int) -> regex.Pattern[str] | None:
+        if target not in self._compiled:
+            if target < 0:
+                source, ignore = self.extra[-1 - target].regex, self.extra[-1 - target].ignore_case
+            else:
+                leaf = self.leaves[target].leaf
+                source, ignore = leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes), leaf.ignore_case
+            self._compiled[target] = regex.compile(source, regex.I if ignore else 0)
+        return self._compiled[target]
+
+    def match_line(self, index: int, text: str) -> dict[str, str] | None:
+        """The captures of leaf `index` on one line, outside any scan (explain, lint)."""
+        return self._captures(index, text, set())
+
+
+def leaves_of(node: Node) -> list[Leaf]:
+    """All leaves below a match node, in order."""
+    if isinstance(node, Leaf):
+        return [node]
+    if isinstance(node, Count):
+        return [node.of]
+    return [leaf for item in node.items for leaf in leaves_of(item)]
+
+
+def line_text(data: Buffer, start: int, end: int) -> str:
+    """A line as text; of a very long one the head and the tail."""
+    view = memoryview(data)
+    if end - start > LINE_HEAD + LINE_TAIL:
+        raw = bytes(view[start : start + LINE_HEAD]) + b" ... " + bytes(view[end - LINE_TAIL : end])
+    else:
+        raw = bytes(view[start:end])
+    return raw.rstrip(b"\r").decode("utf-8", "replace")
+
+
+def _lines_small(data: bytes, ids: list[int], ends: list[int]) -> tuple[list[tuple[int, int, int, int]], int]:
+    breaks = [match.start() for match in re.finditer(b"\n", data)]
+    pairs = set()
+    for pattern, end in zip(ids, ends, strict=True):
+        line = bisect.bisect_left(breaks, end - 1 if end else 0)
+        start = breaks[line - 1] + 1 if line else 0
+        pairs.add((line, start, breaks[line] if line < len(breaks) else len(data), pattern))
+    return sorted(pairs), len(breaks)
+
+
+def _lines_large(data: Buffer, size: int, ids: list[int], ends: list[int]) -> tuple[list[tuple[int, int, int, int]], int]:
+    import numpy as np  # deferred: a small bundle never needs it
+
+    breaks = np.flatnonzero(np.frombuffer(data, np.uint8, size) == 10)
+    if not ids:
+        return [], len(breaks)
+    lines = np.searchsorted(breaks, np.maximum(np.array(ends, np.int64) - 1, 0), side="left")
+    keys = np.unique((lines << 24) | np.array(ids, np.int64))
+    lines, patterns = keys >> 24, keys & 0xFFFFFF
+    bounds = np.concatenate(([-1], breaks, [size]))
+    starts, stops = bounds[lines] + 1, bounds[lines + 1]
+    return list(zip(lines.tolist(), starts.tolist(), stops.tolist(), patterns.tolist(), strict=True)), len(breaks)
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def _flags(ignore_case: bool) -> int:
+    return _FLAGS | (hyperscan.HS_FLAG_CASELESS if ignore_case else 0)
+
+
+def escaped(literal: str) -> bytes:
+    """A literal as an expression of bytes."""
+    return b"".join(bytes([c]) if chr(c).isalnum() and c < 128 else b"\\x%02x" % c for c in literal.encode())
+
+
+def expression_of(leaf: Leaf) -> tuple[bytes, int]:
+    """The expression that reports wherever the leaf can match, and its flags."""
+    if leaf.contains:
+        return escaped(max(leaf.contains, key=len)), _flags(leaf.ignore_case)
+    source = leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes)
+    return relaxed(source).encode(), _flags(leaf.ignore_case)
+
+
+_NAMED = re.compile(r"\(\?P<\w+>")
+_TAIL = re.compile(r"(?<!\\)(?P<loop>[+*]\??|\{\d*,?\d*\}\??)(?P<close>\)*)$")
+_ATOM = re.compile(r"(?:\\[a-zA-Z]|\.|\[\^?\]?(?:\\.|[^\]\\])*\])$")
+
+
+def relaxed(source: str) -> str:
+    """The regex without names, and without a repeat at its end, which would report once for every character."""
+    out = _NAMED.sub("(", source)
+    for _ in range(8):
+        tail = _TAIL.search(out)
+        if tail is None:
+            return out
+        body, loop, close = out[: tail.start()], tail["loop"], tail["close"]
+        atom = _ATOM.search(body)
+        if atom is None:
+            return out  # a group or a literal repeats: leave it
+        if loop[0] == "+" or (loop[0] == "{" and not loop.startswith(("{0", "{,"))):
+            return body + close
+        if close:  # an optional atom inside a group may leave it empty
+            return out
+        out = body[: atom.start()]
+    return out
+
+
+def check_expression(leaf: Leaf) -> str:
+    """What is wrong with a leaf's pattern, or an empty text. Compiles it alone; meant for loading and lint."""
+    if leaf.regex:
+        try:
+            pattern = regex.compile(leaf.regex, regex.I if leaf.ignore_case else 0)
+        except regex.error as error:
+            return f"the regex cannot be read: {error}"
+        try:
+            if pattern.search("", timeout=SECONDS) is not None:
+                return "the regex matches an empty line, so it would match everything; give it a literal part"
+        except TimeoutError:
+            return "the regex takes too long on an empty line"
+    source, flags = expression_of(leaf)
+    try:
+        _compile([(source, flags)])
+    except hyperscan.error as error:
+        if _with_prefilter([(source, flags)]) is None:
+            return f"the regex cannot be matched in linear time ({_reason(error)}); leave out back references and huge repeats"
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(part) for part in error.args)[:160]
+
+
+def _compile(expressions: list[tuple[bytes, int]]) -> Any:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[source for source, _ in expressions],
+        ids=list(range(len(expressions))),
+        elements=len(expressions),
+        flags=[flags for _, flags in expressions],
+    )
+    return database
+
+
+def _with_prefilter(expressions: list[tuple[bytes, int]]) -> list[tuple[bytes, int]] | None:
+    """The expressions with look-around and back references approximated; None where even that is refused."""
+    softened = [(source, flags | hyperscan.HS_FLAG_PREFILTER) for source, flags in expressions]
+    try:
+        _compile(softened)
+    except hyperscan.error:
+        return None
+    return softened
+
+
+def _database(expressions: list[tuple[bytes, int]]) -> Any:
+    key = hashlib.sha256(repr((expressions, getattr(hyperscan, "__version__", ""), _cpu())).encode()).hexdigest()[:24]
+    if (cached := read_cache(f"patterns-{key}.hsdb")) is not None:
+        try:
+            return hyperscan.loadb(cached, hyperscan.HS_MODE_BLOCK)
+        except hyperscan.error:
+            pass
+    try:
+        database = _compile(expressions)
+    except hyperscan.error:  # some need the prefilter; find out which
+        ready = []
+        for one in expressions:
+            try:
+                _compile([one])
+                ready.append(one)
+            except hyperscan.error:
+                soft = _with_prefilter([one])
+                ready.append(soft[0] if soft else (b"\\x00never\\x00", _FLAGS))
+        database = _compile(ready)
+    write_cache(f"patterns-{key}.hsdb", hyperscan.dumpb(database))
+    return database
+
+
+def broken_leaves(rules: RuleSet) -> list[Problem]:
+    """The problems of all patterns of a rule set, each compiled alone."""
+    problems = []
+    for rule in rules.rules:
+        for leaf in leaves_of(rule.match):
+            if message := ("" if leaf.fact or leaf.metric else check_expression(leaf)):
+                problems.append(Problem(rule.file, rule.line, 1, f"{rule.id}: {leaf.id}: {message}"))
+    return problems
+
+
+# ---------------------------------------------------------------- cache
+
+_CACHE = pathlib.Path(__file__).parent / "__pycache__"
+_CACHE_FILES = 16
+
+
+def _cpu() -> str:
+    """What a compiled database depends on."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if line.startswith(("flags", "Features")):
+                    return platform.machine() + hashlib.sha256(line.encode()).hexdigest()[:12]
+    except OSError:
+        pass
+    return platform.machine() + platform.processor()
+
+
+def read_cache(name: str) -> bytes | None:
+    """A cached file from beside this package's byte code."""
+    try:
+        return (_CACHE / name).read_bytes()
+    except OSError:
+        return None
+
+
+def write_cache(name: str, data: bytes) -> None:
+    """Keep `data` beside this package's byte code, as Python keeps its own; silently not, where that is not allowed."""
+    part = _CACHE / f"{name}.{os.getpid()}"
+    try:
+        _CACHE.mkdir(exist_ok=True)
+        part.write_bytes(data)
+        os.replace(part, _CACHE / name)
+        kept = sorted(_CACHE.glob(name.split("-")[0] + "-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in kept[_CACHE_FILES:]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        part.unlink(missing_ok=True)
