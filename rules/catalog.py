@@ -3,7 +3,7 @@
 >>> [(m.code, m.symbol) for m in lookup("0x7bc79")]
 [('507001', 'ACL_ERROR_RT_TS_ERROR')]
 >>> lookup("event_id=0x80E01801")[0].meaning.en
-'HBM: uncorrectable (multi-bit) ECC on access'
+'HBM: uncorrectable (multi-bit) ECC error on access'
 >>> codes_in("rtStreamSynchronize failed, ErrCode=507015, desc=[aicore exception], InnerCode=0x7150026")
 ['507015', '0x7150026']
 """

@@ -6,7 +6,7 @@ nobody has listed are understood as well.
 
 >>> event = decode(0x80E01801)
 >>> event.node, event.text.en, event.severity
-('HBM', 'uncorrectable (multi-bit) ECC on access', 3)
+('HBM', 'uncorrectable (multi-bit) ECC error on access', 3)
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def row_spellings(row: Row) -> tuple[str, ...]:
         field, _, value = row.code.partition("=")
         forms = (row.code, f"{field} = {value}", f"{field}:{value}", f"{field}: {value}")
     elif row.family == "bmc":
-        forms = number_spellings(number, 8)[:4]
+        forms = tuple(form for form in number_spellings(number, 8) if form != str(number))
     else:
         forms = number_spellings(number)
         if row.family == "runtime":
@@ -70,7 +70,8 @@ def row_pattern(row: Row) -> str:
         return f"{_LEFT}{row.code}{_RIGHT}"
     symbol = f"|{_LEFT}{row.symbol}{_RIGHT}" if row.symbol and row.symbol == row.symbol.upper() and len(row.symbol) > 4 else ""
     if row.family == "hccl":
-        return rf"(?:hcclRet ?-> ?{number}{_RIGHT}|{_LEFT}ret ?\[{number}\]|errNo ?\[0x0{{8}}05[0-9a-fA-F]{{2}}{_digits(f'{number:04x}')}\]{symbol})"
+        log_number = rf"errNo ?\[0x0{{8}}05[0-9a-fA-F]{{2}}{_digits(f'{number:04x}')}\]"
+        return rf"(?:hcclRet ?-> ?{number}{_RIGHT}|HCCL\(.*[^0-9A-Za-z_]ret ?\[{number}\]|{log_number}{symbol})"
     if row.family in SMALL:
         forms = [f"0[xX]0*{_digits(f'{number:x}')}"]
         if row.family != "ts":

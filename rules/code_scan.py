@@ -10,9 +10,9 @@ from rules.codes import index, owner
 
 _NUMBER = re.compile(r"-?(?:0[xX][0-9A-Fa-f]{1,16}|\d{1,20})")
 _WORD_CODES = re.compile(r"[EWM](?<![A-Za-z0-9_./-].)(?:[0-9A-Z]\d{4}|RR\d{5}|IE\d\d[EWI][0-9A-F]{6})(?![A-Za-z0-9_/-])")
-_AFTER_CODE = re.compile(r"[cC]ode(?:s| number)?(?: is)?[ =:\[(]{0,3}(0[xX][0-9A-Fa-f]{1,16}|-?\d{1,10}|[0-9A-Fa-f]{8})(?![0-9A-Za-z_.])")
+_AFTER_CODE = re.compile(r"[cC]ode(?:s| number)?(?: is)?[ =:\[(]{0,3}(0[xX][0-9A-Fa-f]{1,16}|-?\d{1,10}|[0-9A-Fa-f]{8})(?![0-9A-Za-z_]|\.\d)")
 _AFTER_RET = re.compile(
-    r"[rReE](?:et(?:urn)?|esult|rr[nN]o|rrorNo)(?: is:?| ?->)?[ =:\[(]{1,3}(0[xX][0-9A-Fa-f]{1,16}|-?\d{1,10})(?![0-9A-Za-z_.])"
+    r"[rReE](?:et(?:urn)?|esult|rr[nN]o|rrorNo)(?: is:?| ?->)?[ =:\[(]{1,3}(0[xX][0-9A-Fa-f]{1,16}|-?\d{1,10})(?![0-9A-Za-z_]|\.\d)"
 )
 _EVENT_ID = re.compile(r"[eE]vent[_ ]?[iI][dD][ =:\[(]{1,3}(?:0[xX])?([0-9A-Fa-f]{8}|-?\d{9,10})(?![0-9A-Za-z])")
 _CORE_WORDS = re.compile(r"errcode ?:? ?\([^()]{1,400}\)|error code ?= ?0[xX][0-9a-fA-F]{1,16}(?![0-9A-Za-z])")
@@ -44,14 +44,14 @@ def scan(line: str) -> tuple[str, ...]:
     if "et" in line or "esult" in line or "rr" in line:
         for match in _AFTER_RET.finditer(line):
             code = _canonical(line[max(0, match.start() - 24) : match.start(1)], match[1])
-            if code:
+            if code and (code[:7] != "hcclRet" or "hccl" in line or "HCC" in line):
                 found.append((match.start(), code))
     if "vent" in line:
         for match in _EVENT_ID.finditer(line):
             event = code_forms.event_of(match[1])
             if event is not None:
                 found.append((match.start(), event.code))
-    if "_" in line:
+    if "_E" in line:
         for match in _NAMES.finditer(line):
             found += [(match.start(), row.code) for row in index().symbols.get(match[0], ())]
     if "aicpu_e" in line or "cqe" in line or "errType" in line:
@@ -86,8 +86,8 @@ def _canonical(field: str, value: str) -> str:
     for family in (*wanted, "acl", "aclnn", "ge", "runtime", "ge-inner", "dcmi"):
         if family in by_family and number and number != 0xFFFFFFFF:
             return by_family[family].code
-    if number < 0 and ("ret" in lower or "err" in lower or "code" in lower) and f"errno={-number}" in index().rows:
-        return f"errno={-number}" if number != -1 else ""
+    if number < -1 and ("ret" in lower or "err" in lower) and "exit" not in lower and f"errno={-number}" in index().rows:
+        return f"errno={-number}"
     if "errno" in lower and f"errno={number}" in index().rows:
         return f"errno={number}"
     return ""

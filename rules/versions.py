@@ -307,7 +307,7 @@ def check(facts: Mapping[str, str]) -> list[Mismatch]:
     return out
 
 
-def tested(facts: Mapping[str, str]) -> list[Pairing]:
+def pairings(facts: Mapping[str, str]) -> list[Pairing]:
     """For each pair of versions found whose left one is in the tables: what it was tested with. A hint, never a fault."""
     have = _Facts(facts)
     groups: dict[tuple[str, str, str], list[_Row]] = {}

@@ -115,8 +115,9 @@ def _documents(text: str, file: str) -> list[Any]:
         elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
             if len(stack) >= DEPTH:
                 raise fail(event, f"nested more than {DEPTH} deep")
+            mark: Any = event.start_mark
             kind = Sequence if isinstance(event, yaml.SequenceStartEvent) else Mapping
-            made: Any = kind(event.start_mark.line + 1, event.start_mark.column + 1)
+            made = kind(mark.line + 1, mark.column + 1)
             put(made, event)
             stack.append(made)
             keys.append(None)

@@ -1,0 +1,5 @@
+"""`python -m forensics` is `dsforensics`."""
+
+from forensics.cli import main
+
+main()

@@ -1,0 +1,232 @@
+"""Members of a bundle, laid into blocks of shared memory that are cut at record heads: what both passes read from.
+
+A block holds segments: whole small members, or pieces of large ones. Where a block is cut depends on the bytes alone, so every
+number of workers sees the same blocks. A member in another encoding is turned into UTF-8 lines on its way in (`transcode`).
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from forensics import transcode
+from parsers import registry
+from parsers.base import clean
+
+BLOCK = 8 << 20
+"""Bytes of a block."""
+WHOLE = 4 << 20
+"""A member up to this size lies in one segment."""
+HEAD = 64 << 10
+"""Bytes that the kind of a member is judged by."""
+LINE = 1 << 20
+"""A longer line is kept as its first LINE_HEAD and its last LINE_TAIL bytes where it does not fit into a block."""
+LINE_HEAD, LINE_TAIL = 64 << 10, 4 << 10
+BACK = 64
+"""Lines that are tried, from the end of a full block backwards, for one that begins a record."""
+
+
+class Source(Protocol):
+    """What is needed of a member (forensics.bundle.Member has it)."""
+
+    path: str
+    size: int | None
+    mtime: float | None
+
+    def readinto(self, view: memoryview) -> int: ...
+
+
+class File(msgspec.Struct):
+    """A member as it was read. Text is what its kind and encoding were judged by."""
+
+    file_id: int
+    path: str
+    kind: str
+    encoding: str
+    """utf-8, utf-8-sig, utf-16-le, utf-16-be, gb18030, latin-1, docker-json (turned into lines), cr (lines that end in CR)."""
+    mtime: float | None
+    bytes: int = 0
+    text: int = 0
+    """Bytes handed on as text; for a plain UTF-8 member the same as `bytes`."""
+    cut_lines: int = 0
+    """Lines that were too long to be kept whole."""
+
+
+class Segment(msgspec.Struct):
+    """A piece of one member: bytes `start` to `end` of a block."""
+
+    file_id: int
+    path: str
+    kind: str
+    encoding: str
+    start: int
+    end: int
+    base: int
+    """Where it begins in the member, in bytes of the member (before transcoding)."""
+    first: bool
+    last: bool
+
+
+class Task(msgspec.Struct):
+    """One filled block."""
+
+    number: int
+    block: int
+    segments: list[Segment]
+
+    @property
+    def size(self) -> int:
+        return self.segments[-1].end if self.segments else 0
+
+
+Block = mmap.mmap
+
+
+def new_block() -> Block:
+    """A block that forked processes share; one byte longer than is ever filled."""
+    return mmap.mmap(-1, BLOCK + mmap.PAGESIZE)
+
+
+class Feed:
+    """Fills blocks with the members of a bundle, in order; `files` grows as it goes."""
+
+    def __init__(self, members: Iterator[Source], blocks: list[Block], acquire: Callable[[], int]):
+        """`acquire` gives the index of a block that nobody reads any more, waiting for one if need be."""
+        self.members, self.blocks, self.acquire = members, blocks, acquire
+        self.files: list[File] = []
+        self._number = 0
+        self._segments: list[Segment] = []
+        self._used = 0
+        self._block = -1
+
+    def tasks(self) -> Iterator[Task]:
+        """Every block as soon as it is full; it may be changed again once `acquire` has given it out."""
+        for member in self.members:
+            if self._used > BLOCK - WHOLE:
+                yield self._flush()
+            yield from self._member(member)
+        if self._segments:
+            yield self._flush()
+
+    def _flush(self) -> Task:
+        task = Task(self._number, self._block, self._segments)
+        self._number += 1
+        self._segments, self._used, self._block = [], 0, -1
+        return task
+
+    def _view(self) -> memoryview:
+        if self._block < 0:
+            self._block = self.acquire()
+        return memoryview(self.blocks[self._block])[:BLOCK]
+
+    def _member(self, member: Source) -> Iterator[Task]:
+        view = self._view()
+        start = self._used
+        ready = _fill(member, view, start, min(start + HEAD, BLOCK))
+        head = bytes(view[start:ready])
+        seen = registry.classify(member.path, head)
+        encoding = transcode.form(seen.encoding, head)
+        file = File(len(self.files), member.path, seen.kind, encoding, member.mtime, bytes=ready - start)
+        self.files.append(file)
+        if seen.kind == "binary":
+            file.bytes += _drain(member)
+            return
+        reader: Source = member
+        if encoding == "utf-8-sig":
+            start += 3
+        elif encoding != "utf-8":
+            reader, ready = transcode.Lines(member, head, encoding), start
+        base = len(transcode.Lines.mark(head, encoding)) if encoding != "utf-8" else 0
+        first = True
+        record = registry.parser(seen.kind).record
+        while True:
+            filled = _fill(reader, view, ready, BLOCK)
+            if reader is member:
+                file.bytes += filled - ready
+            ended = filled < BLOCK
+            if ended:
+                if filled > start:
+                    self._add(file, start, filled, base, first, True)
+                break
+            cut = _cut(self.blocks[self._block], start, filled, record)
+            if cut == start and start > HEAD:  # nothing of this member fits: begin it in the next block
+                rest = bytes(view[start:filled])
+            elif cut == start:  # a line longer than a block
+                cut, lost, rest = self._squeeze(reader, view, start)
+                file.cut_lines += 1
+                if reader is member:
+                    file.bytes += lost + cut - start + len(rest) - (filled - start)
+                self._add(file, start, cut, base, first, False)
+                base += lost
+            else:
+                rest = bytes(view[cut:filled])
+                self._add(file, start, cut, base, first, False)
+            if cut > start:
+                base += transcode.raw_size(view[start:cut], encoding)
+                first = False
+            yield self._flush()
+            view = self._view()
+            view[: len(rest)] = rest
+            start, ready = 0, len(rest)
+        if reader is not member:
+            file.bytes = reader.bytes_read  # type: ignore[attr-defined]
+
+    def _add(self, file: File, start: int, end: int, base: int, first: bool, last: bool) -> None:
+        self._segments.append(Segment(file.file_id, file.path, file.kind, file.encoding, start, end, base, first, last))
+        file.text += end - start
+        self._used = end
+
+    def _squeeze(self, reader: Source, view: memoryview, start: int) -> tuple[int, int, bytes]:
+        """Of a line that begins at `start` and fills the block, keep head and tail. Returns its end in the block, the number of
+        bytes dropped, and what was read beyond it."""
+        scratch = memoryview(bytearray(LINE))
+        tail = bytes(view[BLOCK - LINE_TAIL : BLOCK])
+        total, rest = BLOCK - start, b""
+        while count := reader.readinto(scratch):
+            piece = bytes(scratch[:count])
+            stop = piece.find(b"\n") + 1
+            tail = (tail + (piece[:stop] if stop else piece))[-LINE_TAIL:]
+            total += stop or count
+            if stop:
+                rest = piece[stop:]
+                break
+        end = start + LINE_HEAD + 5 + len(tail)
+        view[start + LINE_HEAD : end] = b" ... " + tail
+        return end, total - (end - start), rest
+
+
+def _fill(source: Source, view: memoryview, start: int, stop: int) -> int:
+    while start < stop:
+        count = source.readinto(view[start:stop])
+        if not count:
+            break
+        start += count
+    return start
+
+
+def _drain(source: Source) -> int:
+    scratch = memoryview(bytearray(LINE))
+    total = 0
+    while count := source.readinto(scratch):
+        total += count
+    return total
+
+
+def _cut(block: Block, start: int, end: int, record: Callable[[str], object]) -> int:
+    """Where to cut a full block: before the last line that begins a record, else after the last line end, else at `start`."""
+    last = block.rfind(b"\n", start, end) + 1
+    if not last:
+        return start
+    stop, floor = last, max(start, last - LINE)
+    for _ in range(BACK):
+        at = block.rfind(b"\n", floor, stop - 1) + 1
+        if not at:
+            break
+        line = bytes(block[at : min(stop - 1, at + LINE_HEAD)]).decode("utf-8", "replace")
+        if record(clean(line)) is not None:
+            return at
+        stop = at
+    return last

@@ -1,0 +1,1 @@
+"""Renderings of forensics.result.Triage, each in a file of its own."""

@@ -1,0 +1,176 @@
+"""The report as a person reads it in a terminal: ranked diagnoses with their evidence, then what is not explained, then what was not read."""
+
+from __future__ import annotations
+
+import shlex
+
+from forensics.report.data import FILE
+from forensics.report.figures import Clock, number
+from forensics.report.page import Look, Page
+from forensics.report.strings import of, say
+from forensics.report.words import (
+    chain,
+    confirmation,
+    counts,
+    coverage_words,
+    environment,
+    lost_members,
+    named,
+    of_note,
+    place,
+    reason,
+    scope_words,
+    verdict,
+)
+from forensics.result import Triage, Unexplained
+from rules.model import Diagnosis, Evidence
+
+LEVEL_STYLES = {"high": "red", "medium": "yellow", "low": "dim"}
+FEW, SOME = 5, 8
+"""How many of a list are shown without --verbose."""
+
+
+def render(triage: Triage, look: Look) -> str:
+    """The whole report as text that ends in a line feed."""
+    page = Page(look)
+    clock = Clock(triage.bundle.zone, triage.bundle.first, triage.bundle.last)
+    _head(page, triage, clock)
+    for diagnosis in named(triage):
+        page.blank()
+        _diagnosis(page, diagnosis, triage, clock)
+    if not named(triage):
+        page.blank()
+        page.put(say(look.lang, verdict(triage)), "bold")
+        _nothing_fits(page, triage, clock)
+    _foot(page, triage)
+    return page.text()
+
+
+def _head(page: Page, triage: Triage, clock: Clock) -> None:
+    lang, bundle = page.look.lang, triage.bundle
+    seconds = f"{triage.seconds:.1f} s" if triage.seconds else ""
+    page.split([(bundle.name, "bold"), ("   ", ""), (" · ".join(counts(bundle, lang)), "")], seconds)
+    span = clock.span(bundle.first, bundle.last) or say(lang, "no-times")
+    page.put(" · ".join([span, *environment(triage.facts)]), "dim")
+
+
+def _diagnosis(page: Page, diagnosis: Diagnosis, triage: Triage, clock: Clock) -> None:
+    look, rule = page.look, diagnosis.finding.rule
+    lang = look.lang
+    level = say(lang, f"level.{diagnosis.level}")
+    page.split(
+        [
+            (f"{diagnosis.rank}  ", "bold"),
+            (f"{level} {diagnosis.confidence:.2f}  ", LEVEL_STYLES.get(diagnosis.level, "")),
+            (diagnosis.title.of(lang), "bold"),
+        ],
+        scope_words(diagnosis.finding.scope, lang),
+    )
+    rows = _Rows(page)
+    if follows := chain(diagnosis, triage, lang):
+        shown_links = follows if look.verbose else follows[:FEW]
+        text = " → ".join(shown_links) + (" → …" if len(follows) > len(shown_links) else "")
+        if diagnosis.explained_events:
+            text += f" · {say(lang, 'explained-lines', n=number(diagnosis.explained_events, lang))}"
+        rows.add(say(lang, "follows"), text)
+    for role in ("for", "against", "context"):
+        lines = [e for e in diagnosis.evidence if e.role == role]
+        shown = lines if look.verbose else lines[: FEW if role == "for" else 2]
+        for number_, evidence in enumerate(shown):
+            rows.evidence(say(lang, role) if number_ == 0 else "", evidence, clock)
+        if len(lines) > len(shown):
+            rows.add("", say(lang, "more-lines", n=len(lines) - len(shown)), style="dim")
+    rows.add(say(lang, "why"), diagnosis.why.of(lang))
+    if rule.note is not None:
+        rows.add(say(lang, "note"), rule.note.of(lang))
+    for number_, step in enumerate(of(diagnosis.remedy, lang)):
+        rows.add(say(lang, "fix") if number_ == 0 else "", step, style="green")
+    rows.add(say(lang, "confirm"), confirmation(diagnosis, triage, look))
+    if look.verbose:
+        rows.add(say(lang, "rule"), f"{rule.id} · {say(lang, f'provenance.{rule.provenance}')}")
+        for number_, reference in enumerate(rule.references):
+            rows.add(say(lang, "see") if number_ == 0 else "", " · ".join(part for part in (reference.title, reference.id) if part))
+
+
+class _Rows:
+    """The labelled rows below a diagnosis."""
+
+    def __init__(self, page: Page):
+        self.page = page
+        self.column = 9 if page.look.lang == "en" else 6
+
+    def add(self, label: str, text: str, style: str = "") -> None:
+        if text:
+            self.page.row(label, text, style=style, indent=3, column=self.column)
+
+    def evidence(self, label: str, evidence: Evidence, clock: Clock) -> None:
+        lead = "  ".join(part for part in (place(evidence.file, evidence.line), clock.time(evidence.ts)) if part)
+        self.page.row(
+            label, "  " + evidence.text.strip(), lead=lead, lead_style="cyan", indent=3, column=self.column, hang=2,
+            limit=0 if self.page.look.verbose else 3,
+        )  # fmt: skip
+
+
+def _listed(page: Page, title: str, rows: list[tuple[str, str]], few: int) -> None:
+    """A titled list of (lead, text); the first `few` of it unless all are asked for."""
+    if not rows:
+        return
+    page.blank()
+    page.put(title, "bold")
+    shown = rows if page.look.verbose else rows[:few]
+    for lead, text in shown:
+        page.row("", ("  " if lead and text else "") + text, lead=lead, lead_style="cyan", indent=2, hang=2, limit=0 if page.look.verbose else 3)
+    if len(rows) > len(shown):
+        page.put(say(page.look.lang, "more", n=len(rows) - len(shown)), "dim", indent=2)
+
+
+def _nothing_fits(page: Page, triage: Triage, clock: Clock) -> None:
+    lang = page.look.lang
+    firsts = []
+    for first in triage.first_errors:
+        who = " ".join(part for part in (first.node, first.process, "" if first.pid is None else f"pid {first.pid}") if part)
+        firsts.append(("  ".join(part for part in (place(first.file, first.line), clock.time(first.ts), who) if part), first.text.strip()))
+    _listed(page, say(lang, "first-errors"), firsts, SOME)
+    rarest = sorted(triage.unexplained, key=lambda shape: (shape.count, shape.file, shape.line))
+    _listed(page, say(lang, "shapes"), [_shape(shape) for shape in rarest], FEW)
+
+
+def _shape(shape: Unexplained) -> tuple[str, str]:
+    return f"{shape.count} ×  {place(shape.file, shape.line)}", (shape.text or shape.shape).strip()
+
+
+def _foot(page: Page, triage: Triage) -> None:
+    lang, coverage = page.look.lang, triage.coverage
+    if coverage.error_lines:
+        page.blank()
+        page.put(say(lang, "explained", n=number(coverage.error_lines_explained, lang), total=number(coverage.error_lines, lang)))
+    if triage.unexplained and named(triage):
+        total = sum(shape.count for shape in triage.unexplained)
+        title = say(lang, "unexplained", n=number(total, lang), kinds=len(triage.unexplained))
+        _listed(page, title, [_shape(shape) for shape in triage.unexplained], FEW)
+    codes = []
+    for code in triage.codes:
+        meaning = code.meaning_zh if lang == "zh" else code.meaning_en
+        words = [part for part in (code.symbol, meaning, say(lang, "generic") if code.generic else "") if part]
+        codes.append((f"{code.code} × {code.count}", " · ".join(words)))
+    _listed(page, say(lang, "codes"), codes, SOME)
+    if page.look.verbose:
+        _listed(page, say(lang, "facts"), [(f"{fact.name} = {fact.value}", place(fact.file, fact.line)) for fact in triage.facts], SOME)
+    _listed(page, say(lang, "collect"), [("", of_note(note, lang)) for note in triage.collect_next], SOME)
+    _listed(page, say(lang, "notes"), [("", of_note(note, lang)) for note in triage.notes], FEW)
+    _coverage(page, triage)
+    if triage.case:
+        page.blank()
+        case = shlex.quote(triage.case)
+        page.row(say(lang, "case"), triage.case, column=8)
+        page.row(say(lang, "report"), f"{triage.case.rstrip('/')}/{FILE}", column=8)
+        page.row(say(lang, "ask"), f'dsforensics sql {case} "select * from events limit 10"', column=8)
+
+
+def _coverage(page: Page, triage: Triage) -> None:
+    lang = page.look.lang
+    lost = lost_members(triage)
+    _listed(page, say(lang, "unread", n=len(lost)), [(member.path, reason(member, lang)) for member in lost], FEW)
+    page.blank()
+    for sentence in coverage_words(triage, lang):
+        page.put(sentence, "dim")

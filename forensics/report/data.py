@@ -1,0 +1,146 @@
+"""The report as data: `dsforensics.report/1`, described by schema/report-1.json.
+
+The same triage gives the same bytes: no wall time, no path of this machine, lists in a fixed order, texts in both languages.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from forensics.errors import CaseError
+from forensics.report.figures import iso
+from forensics.result import Triage
+from forensics.safe_text import json_quiet, safe, whole
+from rules.model import Diagnosis, Evidence, Text
+
+SCHEMA = "dsforensics.report/1"
+FILE = "report.json"
+
+
+def report(triage: Triage) -> dict[str, Any]:
+    """The report as plain JSON values."""
+    bundle, coverage = triage.bundle, triage.coverage
+    return {
+        "schema": SCHEMA,
+        "tool": {
+            "version": triage.version,
+            "packs": [{"name": p.name, "version": p.version, "rules": p.rules} for p in sorted(triage.packs, key=lambda p: (p.name, p.version))],
+        },
+        "bundle": {
+            "name": bundle.name,
+            "sha256": bundle.sha256,
+            "bytes": bundle.bytes,
+            "files": bundle.files,
+            "lines": bundle.lines,
+            "nodes": sorted(bundle.nodes),
+            "first": iso(bundle.first),
+            "last": iso(bundle.last),
+        },
+        "diagnoses": [_diagnosis(d) for d in triage.diagnoses],
+        "unexplained": [
+            {"shape": u.shape, "count": u.count, "file": u.file, "line": u.line}
+            for u in sorted(triage.unexplained, key=lambda u: (-u.count, u.shape, u.file, u.line))
+        ],
+        "codes": [
+            {"code": c.code, "symbol": c.symbol, "meaning": {"en": c.meaning_en, "zh": c.meaning_zh}, "count": c.count, "generic": c.generic}
+            for c in sorted(triage.codes, key=lambda c: (-c.count, c.code, c.symbol))
+        ],
+        "facts": [
+            {"name": f.name, "value": f.value, "node": f.node or None, "file": f.file, "line": f.line}
+            for f in sorted(triage.facts, key=lambda f: (f.name, f.node, f.value, f.file, f.line))
+        ],
+        "coverage": {
+            "lines": coverage.lines,
+            "lines_parsed": coverage.lines_parsed,
+            "error_lines": coverage.error_lines,
+            "error_lines_explained": coverage.error_lines_explained,
+            "members_unrecognised": sorted(m.path for m in coverage.members if m.status in ("unrecognised", "binary")),
+            "members_damaged": [
+                {"file": m.path, "reason": m.note or m.status}
+                for m in sorted(coverage.members, key=lambda m: (m.path, m.file_id))
+                if m.status in ("damaged", "skipped")
+            ],
+        },
+        "notes": [note.en for note in triage.notes],
+    }
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    finding = diagnosis.finding
+    rule, scope = finding.rule, finding.scope
+    confidence = diagnosis.confidence if math.isfinite(diagnosis.confidence) else 0.0
+    return {
+        "rank": diagnosis.rank,
+        "rule": rule.id,
+        "root_cause": rule.root_cause,
+        "title": _both(diagnosis.title),
+        "confidence": round(min(1.0, max(0.0, confidence)), 4),
+        "level": diagnosis.level,
+        "severity": rule.severity,
+        "layer": rule.layer,
+        "action": rule.action,
+        "provenance": rule.provenance,
+        "scope": {"node": scope.node or None, "device": scope.device, "rank": scope.rank, "pid": scope.pid},
+        "first_seen": iso(finding.first),
+        "evidence": [_evidence(e) for e in diagnosis.evidence],
+        "explains": list(diagnosis.explains),
+        "explained_events": diagnosis.explained_events,
+        "remedy": {lang: list(diagnosis.remedy.get(lang, ())) for lang in ("en", "zh")},
+        "references": [{"title": r.title, "id": r.id} for r in rule.references],
+        "replay": None if rule.replay is None else {"kernel": rule.replay.kernel, "status": "not-run", "detail": {}},
+    }
+
+
+def _both(text: Text) -> dict[str, str]:
+    return {"en": text.en, "zh": text.zh}
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {"file": evidence.file, "line": evidence.line, "time": iso(evidence.ts), "text": evidence.text, "role": evidence.role}
+
+
+def strict(value: Any) -> Any:
+    """`value` as JSON can carry it: lone surrogates spelled out, NaN and infinities as null, times as ISO texts, bytes in hexadecimal."""
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {whole(str(key)): strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(item) for item in value]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    return value.isoformat() if hasattr(value, "isoformat") else whole(str(value))
+
+
+def encode(value: Any) -> bytes:
+    """Strict JSON in UTF-8 that is harmless on a terminal too; ends in a line feed."""
+    text = json.dumps(strict(value), ensure_ascii=False, allow_nan=False, indent=2)
+    return (json_quiet(text) + "\n").encode("utf-8")
+
+
+def write(triage: Triage, folder: Path) -> Path:
+    """Writes report.json into the case folder, whole or not at all. Raises CaseError."""
+    target = folder / FILE
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".report-", dir=folder)
+        with open(handle, "wb") as stream:
+            stream.write(encode(report(triage)))
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise CaseError(
+            f"The report could not be written to {safe(str(target))}: {error.strerror or error}. Choose another folder with -o, or make room."
+        ) from error
+    return target

@@ -1,0 +1,340 @@
+"""What is done with one block in the first pass: match all patterns, and read the heads of those records only that something matched.
+
+Line numbers count from 0 in the segment here, byte offsets from its begin; the main process, which sees the segments in order,
+turns them into those of the member. Printed times stay as printed, with their clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from forensics import transcode
+from forensics.feed import Block, Segment, Task
+from parsers import hccl, kernel_log, registry
+from parsers.base import ANSI, clean
+from parsers.encoding import decode
+from parsers.environment import FACT_PATTERNS
+from parsers.rows import Fact, Metric, Record
+from parsers.settle import twin_key
+from rules.model import Hit
+from rules.scan import ExtraPattern, Scanner
+
+BACK = 50
+"""Lines above a hit that are searched for the head of its record."""
+TEXT = 2000
+"""Characters kept of a line."""
+LINE_HEAD, LINE_TAIL = 64 << 10, 4 << 10
+SHAPES = 2000
+"""Different shapes of error lines kept of one segment; the rest count as one."""
+FIRSTS = 256
+"""Processes of one segment whose first error is kept."""
+TWINS = 200
+ENDS = 20
+"""Lines that are tried at either end of a segment for a time."""
+WHOLE_TEXT = 4 << 20
+SOME_TEXT = 128 << 10
+"""Bytes of environment texts, and of the begin of other texts, that facts and numbers are looked for in."""
+TABLES = frozenset({"environment", "npu-smi", "hccn-tool", "bbox"})
+LOGS = frozenset({"plog", "device", "device-os", "firmware", "kernel", "mindie", "cluster", "bmc"})
+"""Kinds whose facts the patterns find."""
+
+_ERROR = (
+    r"\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|^(?:[\w.]{1,120}\.)?[A-Z]\w{1,60}(?:Error|Exception): "
+    r"|^E[0-9A-Z]\d{4}[:\[]|Segmentation fault|core dumped|terminate called|Call Trace:|Kernel panic|Out of memory: Kill"
+)
+_JOIN = (
+    r"HCCL\([^\n]*(?:SetupAgent |HcclCommInitRootInfo|hcclCommInitInfo|hcom init by file|RootInfoDetect|HcclCommInitClusterInfo)"
+    r"|HCCL\([^\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|"
+)
+EXTRA: tuple[ExtraPattern, ...] = (
+    ExtraPattern("error", _ERROR),
+    ExtraPattern("hccl", _JOIN, capture=True),
+    *(ExtraPattern(name, pattern, capture=True) for name, pattern in FACT_PATTERNS),
+)
+"""What the scanner has to look for besides the rules: error lines, ranks, facts."""
+ERROR_MARK, JOIN_MARK = -1, -2
+
+_PLOG_SITE = re.compile(rb"\[[A-Z]+\] ?([A-Z0-9_]+)\((-?\d+, ?[^)\n]*)\): ?[-0-9:. ]+(\[[^\]\n]*:\d+\])?")
+_PROCESS = re.compile(rb"\(([\w.:]+(?: rank=\d+)? pid=\d+)")
+_VARIABLE = re.compile(rb"0x[0-9a-fA-F]+|\d+")
+_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|P[^\x1b\n]*(?:\x1b\\)?|[@-Z\\-_c])?")
+
+assert ANSI  # the same sequences, as bytes, above
+
+
+class Found(msgspec.Struct):
+    """A rule's line: `hit` with printed time, and the clock that printed it."""
+
+    hit: Hit
+    clock: str
+
+
+class Shape(msgspec.Struct):
+    """A group of error lines that look alike, by the leaves that matched on them."""
+
+    leaves: tuple[int, ...]
+    key: bytes
+    count: int
+    line: int
+    text: str
+    ts: int | None
+    clock: str
+
+
+class First(msgspec.Struct):
+    """The first error line of a process in this segment."""
+
+    key: bytes
+    node: str
+    pid: int | None
+    process: str
+    ts: int | None
+    clock: str
+    line: int
+    text: str
+
+
+class Seen(msgspec.Struct):
+    """What one segment showed."""
+
+    segment: Segment
+    lines: int
+    open_end: bool
+    """Whether its last line has no line end."""
+    found: list[Found]
+    counts: dict[int, int]
+    """Rule leaf -> lines it matched on, kept or not."""
+    errors: int
+    shapes: list[Shape]
+    firsts: list[First]
+    facts: list[tuple[Fact, str]]
+    """With the text of its line."""
+    metrics: list[Metric]
+    clock: str
+    """Clock of most records that were read."""
+    first: int | None
+    last: int | None
+    first_clock: str
+    twins: dict[str, int]
+    anchors: list[tuple[int, str, int]]
+    cut: list[int]
+    """Leaves whose regex ran into its time limit."""
+
+
+class ScanWork:
+    """The work of one process (see `pool.Work`)."""
+
+    def __init__(self, scanner: Scanner):
+        self.scanner = scanner
+
+    def work(self, task: Task, block: Block) -> list[Seen]:
+        view = memoryview(block)
+        return [_Segment(self.scanner, segment, view[segment.start : segment.end]).seen() for segment in task.segments]
+
+    def finish(self) -> None:
+        return None
+
+
+class _Segment:
+    def __init__(self, scanner: Scanner, segment: Segment, view: memoryview):
+        self.scanner, self.segment, self.raw = scanner, segment, view
+        self.record_of = registry.parser(segment.kind).record
+        self.heads: dict[int, Record | None] = {}
+        self.breaks: list[int] | None = None
+        self.data: memoryview | bytes = view
+        self.clocks: dict[str, int] = {}
+        block = view.obj
+        low, high = segment.start, segment.end
+        if block.find(b"\0", low, high) >= 0 or block.find(b"\x1b", low, high) >= 0:  # type: ignore[attr-defined]
+            raw = bytes(view)
+            self.data = _ANSI.sub(b"", raw.replace(b"\0", b""))
+            self.breaks = [match.start() for match in re.finditer(b"\n", raw)]
+
+    def seen(self) -> Seen:
+        found = self.scanner.scan(self.data, len(self.data))
+        seen = Seen(self.segment, found.lines, len(self.raw) > 0 and self.raw[-1] != 10, [], {}, 0, [], [], [], [], "none", None, None, "none", {}, [], sorted(found.cut))
+        whole = self.segment.first and self.segment.last
+        tables = self.segment.kind in TABLES or (self.segment.kind not in LOGS and self.segment.first)
+        for line in found.hits:
+            if line.leaf >= 0:
+                seen.found.append(self._found(line.leaf, line.line, line.start, line.end, line.captures, seen))
+            elif line.leaf == JOIN_MARK:
+                self._join(line.line, line.start, line.end, seen)
+            elif not (whole and tables and len(self.raw) <= SOME_TEXT):
+                self._fact(line.leaf, line.line, line.start, line.end, line.captures, seen)
+        seen.counts = {leaf: count for leaf, count in found.counts.items() if leaf >= 0}
+        seen.errors = len(found.marked)
+        self._errors(found.marked, seen)
+        self._ends(seen)
+        if tables and len(self.raw):
+            self._tables(seen)
+        seen.clock = max(self.clocks, key=lambda name: (self.clocks[name], name), default="none")
+        return seen
+
+    # ------------------------------------------------------------ lines and their heads
+
+    def _text(self, start: int, end: int) -> str:
+        if end - start > LINE_HEAD + LINE_TAIL:
+            raw = bytes(self.data[start : start + LINE_HEAD]) + b" ... " + bytes(self.data[end - LINE_TAIL : end])
+        else:
+            raw = bytes(self.data[start:end])
+        return clean(raw.decode("ascii") if raw.isascii() else decode(raw, "utf-8"))
+
+    def _head(self, start: int, end: int) -> tuple[Record | None, str]:
+        """The record that the line at `start` belongs to, searched upwards, and the line."""
+        text = self._text(start, end)
+        if start in self.heads:
+            return self.heads[start], text
+        record = self.record_of(text[:LINE_HEAD])
+        at = start
+        for _ in range(BACK):
+            if record is not None or at == 0:
+                break
+            stop = at - 1
+            at = self._line_start(stop)
+            if at in self.heads:
+                record = self.heads[at]
+                break
+            record = self.record_of(self._text(at, stop)[:LINE_HEAD])
+        self.heads[start] = record
+        if record is not None:
+            self.heads[at] = record
+            if record.ts is not None:
+                self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
+        return record, text
+
+    def _line_start(self, stop: int) -> int:
+        """Begin of the line that ends at `stop`."""
+        if isinstance(self.data, bytes):
+            return self.data.rfind(b"\n", 0, stop) + 1
+        base = self.segment.start
+        return int(self.raw.obj.rfind(b"\n", base, base + stop)) + 1 - base if stop > 0 and self.raw.obj.rfind(b"\n", base, base + stop) >= 0 else 0  # type: ignore[attr-defined]
+
+    def _offset(self, line: int, start: int) -> int:
+        """Where a line begins in the member, in bytes from the segment's begin."""
+        if self.breaks is not None:
+            start = self.breaks[line - 1] + 1 if line else 0
+        if self.segment.encoding in transcode.WIDE:
+            return transcode.raw_size(self.raw[:start], self.segment.encoding)
+        return start
+
+    def _found(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str], seen: Seen) -> Found:
+        record, text = self._head(start, end)
+        kind = self.segment.kind
+        hit = Hit(leaf, self.segment.file_id, "", line, self._offset(line, start), text[:TEXT], captures, kind)
+        if record is None:
+            return Found(hit, "none")
+        hit.grammar, hit.ts, hit.severity = record.grammar, record.ts, record.severity
+        hit.module, hit.process, hit.node = record.module, record.process, record.node
+        hit.pid, hit.tid, hit.device, hit.rank = record.pid, record.tid, record.device, record.rank
+        self._twin(record, seen)
+        return Found(hit, record.clock)
+
+    def _twin(self, record: Record, seen: Seen) -> None:
+        if record.ts is not None and len(seen.twins) < TWINS and (key := twin_key(record.message)):
+            seen.twins[key] = -1 if key in seen.twins and seen.twins[key] != record.ts else record.ts
+
+    # ------------------------------------------------------------ errors
+
+    def _errors(self, marked: Sequence[tuple[int, int, int, tuple[int, ...]]], seen: Seen) -> None:
+        shapes: dict[tuple[tuple[int, ...], bytes], Shape] = {}
+        firsts: dict[bytes, First] = {}
+        for line, start, end, matched in marked:
+            raw = bytes(self.data[start : min(end, start + 240)])
+            site = _PLOG_SITE.match(raw)
+            if site is not None:
+                process, key = site[2], site[1] + b" " + (site[3] or _VARIABLE.sub(b"#", raw[site.end() : site.end() + 100]))
+            else:
+                who = _PROCESS.match(raw)
+                process, key = (who[1] if who else b""), _VARIABLE.sub(b"#", raw[:200])
+            leaves = tuple(leaf for leaf in matched if leaf >= 0)
+            shape = shapes.get((leaves, key))
+            if shape is None and len(shapes) >= SHAPES:
+                key = b""
+                shape = shapes.get((leaves, key))
+            if shape is not None:
+                shape.count += 1
+            elif len(shapes) < 2 * SHAPES:
+                record, text = self._head(start, end)
+                shapes[leaves, key] = Shape(leaves, key, 1, line, text[:TEXT], record.ts if record else None, record.clock if record else "none")
+                if record is not None:
+                    self._twin(record, seen)
+            if process not in firsts and len(firsts) < FIRSTS:
+                record, text = self._head(start, end)
+                if record is None:
+                    firsts[process] = First(process, "", None, "", None, "none", line, text[:TEXT])
+                else:
+                    firsts[process] = First(process, record.node, record.pid, record.process, record.ts, record.clock, line, text[:TEXT])
+        seen.shapes, seen.firsts = list(shapes.values()), list(firsts.values())
+
+    # ------------------------------------------------------------ facts
+
+    def _fact(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str], seen: Seen) -> None:
+        value = captures.get("value", "").strip()
+        if value:
+            record, text = self._head(start, end)
+            fact = Fact(self.scanner.extra[-1 - leaf].name, value, line, record.node if record else "", record.device if record else None)
+            seen.facts.append((fact, text[:TEXT]))
+
+    def _join(self, line: int, start: int, end: int, seen: Seen) -> None:
+        text = self._text(start, end)
+        for fact in hccl.extract(text).facts:
+            seen.facts.append((msgspec.structs.replace(fact, line_no=line), text[:TEXT]))
+
+    def _tables(self, seen: Seen) -> None:
+        limit = WHOLE_TEXT if self.segment.kind in TABLES else SOME_TEXT
+        raw = bytes(self.raw[:limit])
+        if len(self.raw) > limit:
+            raw = raw[: raw.rfind(b"\n") + 1]
+        lines = [clean(line.decode("ascii") if line.isascii() else decode(line, "utf-8")) for line in raw.split(b"\n")]
+        document = registry.extract("\n".join(lines), self.segment.kind)
+        for fact in document.facts:
+            at = max(fact.line_no - 1, 0)
+            seen.facts.append((msgspec.structs.replace(fact, line_no=at), lines[at][:TEXT] if at < len(lines) else ""))
+        seen.metrics = [msgspec.structs.replace(metric, line_no=max(metric.line_no - 1, 0)) for metric in document.metrics]
+
+    # ------------------------------------------------------------ times
+
+    def _ends(self, seen: Seen) -> None:
+        """The first and the last time of the segment, and lines that print wall time and uptime together."""
+        size = len(self.data)
+        at = 0
+        for _ in range(ENDS):
+            if at >= size:
+                break
+            stop = self._line_stop(at)
+            record = self._timed(at, stop, seen)
+            if record is not None:
+                seen.first, seen.first_clock = record.ts, record.clock
+                break
+            at = stop + 1
+        stop = size - 1 if size and self.data[size - 1] == 10 else size
+        for _ in range(ENDS):
+            if stop <= 0:
+                break
+            at = self._line_start(stop)
+            record = self._timed(at, stop, seen)
+            if record is not None and (seen.first is None or record.clock == seen.first_clock):
+                seen.last = record.ts
+                break
+            stop = at - 1
+
+    def _line_stop(self, at: int) -> int:
+        if isinstance(self.data, bytes):
+            stop = self.data.find(b"\n", at)
+        else:
+            stop = self.raw.obj.find(b"\n", self.segment.start + at, self.segment.end) - self.segment.start  # type: ignore[attr-defined]
+        return stop if stop >= at else len(self.data)
+
+    def _timed(self, start: int, stop: int, seen: Seen) -> Record | None:
+        text = self._text(start, stop)[:LINE_HEAD]
+        if self.segment.kind == "kernel" and (anchor := kernel_log.anchor(text)) is not None:
+            seen.anchors.append(anchor)
+        record = self.record_of(text)
+        if record is None or record.ts is None:
+            return None
+        self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
+        return record
