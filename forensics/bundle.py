@@ -112,6 +112,7 @@ class Bundle:
         self._pipe_first = b""
         self._folder: Folder | None = None
         self._file_size: int | None = None
+        self._mtime: float | None = None
         if _again is not None:
             self._sha256 = _again.sha256
             self._share(_again)
@@ -184,7 +185,7 @@ class Bundle:
         stream: FileStream | PipeStream
         if self._file_size is not None:
             stream = FileStream(self._descriptor, self._file_size, self._ledger, digest, self._shorter, self._start)
-            entry = Entry(self.name, stream, self._file_size, os.fstat(self._descriptor).st_mtime)
+            entry = Entry(self.name, stream, self._file_size, self._mtime)
         else:
             stream = PipeStream(self._descriptor, self.name, self._ledger, digest, self._copy, self._pipe_first)
             entry = Entry(self.name, stream)
@@ -333,7 +334,7 @@ class Bundle:
             return
         self._descriptor, status, self._pipe_first = open_input(self._source)
         if stat.S_ISREG(status.st_mode):
-            self._file_size = status.st_size
+            self._file_size, self._mtime = status.st_size, status.st_mtime
 
     def _open_stdin(self) -> None:
         try:
@@ -345,9 +346,11 @@ class Bundle:
             raise UnreadableBundle("standard input is closed: pipe a bundle in, or give a file or a folder") from error
         if stat.S_ISREG(status.st_mode):
             self._start = os.lseek(0, 0, os.SEEK_CUR)
-            self._file_size = max(status.st_size - self._start, 0)
-        elif stat.S_ISDIR(status.st_mode) or stat.S_ISBLK(status.st_mode):
-            raise UnreadableBundle("standard input is a folder or a disk: give a folder by its path")
+            self._file_size, self._mtime = max(status.st_size - self._start, 0), status.st_mtime
+        elif stat.S_ISDIR(status.st_mode):
+            raise UnreadableBundle("standard input is a folder: give it by its path")
+        elif stat.S_ISBLK(status.st_mode) or stat.S_ISCHR(status.st_mode) and not (os.isatty(0) or status.st_rdev == os.stat(os.devnull).st_rdev):
+            raise UnreadableBundle("standard input is a device, which may never end: pipe a bundle in, or give a file or a folder")
 
     def _set_folder(self) -> None:
         out = None
@@ -373,7 +376,7 @@ class Bundle:
     def _share(self, first: Bundle) -> None:
         """Stand where `first` stood before it was read."""
         self.name = first.name
-        self._start, self._file_size = first._start, first._file_size
+        self._start, self._file_size, self._mtime = first._start, first._file_size, first._mtime
         if first._folder is not None:
             self._descriptor, self._file_size = os.dup(first._descriptor), None
             self._set_folder()

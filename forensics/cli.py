@@ -96,7 +96,7 @@ def triage(
     from forensics.progress import ProgressLine
     from forensics.report.data import write
     from forensics.terminal import Output, complain, default_language, is_terminal
-    from forensics.triage import run
+    from forensics.pipeline import run
 
     speech = lang or default_language()
     options = ask.Options(
@@ -204,7 +204,7 @@ def explain(
     from forensics.report import explanation
     from forensics.report.figures import Clock
     from forensics.terminal import Output
-    from forensics.triage import explain as asked
+    from forensics.pipeline import explain as asked
 
     opened = open_case(case)
     bundle = opened.load_triage().bundle

@@ -25,6 +25,10 @@ HEAD = 64 << 10
 LINE = 1 << 20
 """A longer line is kept as its first LINE_HEAD and its last LINE_TAIL bytes where it does not fit into a block."""
 LINE_HEAD, LINE_TAIL = 64 << 10, 4 << 10
+SEGMENTS = 2000
+"""Members in one block; a description of so many fits into ROOM."""
+ROOM = 512 << 10
+"""Bytes behind a block in which it is described to the process that works on it."""
 BACK = 64
 """Lines that are tried, from the end of a full block backwards, for one that begins a record."""
 
@@ -51,15 +55,16 @@ class File(msgspec.Struct):
     bytes: int = 0
     text: int = 0
     """Bytes handed on as text; for a plain UTF-8 member the same as `bytes`."""
+    lines: int = 0
+    """Line ends so far, where they are counted."""
     cut_lines: int = 0
     """Lines that were too long to be kept whole."""
 
 
-class Segment(msgspec.Struct):
+class Segment(msgspec.Struct, array_like=True):
     """A piece of one member: bytes `start` to `end` of a block."""
 
     file_id: int
-    path: str
     kind: str
     encoding: str
     start: int
@@ -68,9 +73,11 @@ class Segment(msgspec.Struct):
     """Where it begins in the member, in bytes of the member (before transcoding)."""
     first: bool
     last: bool
+    line: int = 0
+    """Lines of the member before it, where they are counted."""
 
 
-class Task(msgspec.Struct):
+class Task(msgspec.Struct, array_like=True):
     """One filled block."""
 
     number: int
@@ -86,16 +93,17 @@ Block = mmap.mmap
 
 
 def new_block() -> Block:
-    """A block that forked processes share; one byte longer than is ever filled."""
-    return mmap.mmap(-1, BLOCK + mmap.PAGESIZE)
+    """A block that forked processes share, with ROOM behind it."""
+    return mmap.mmap(-1, BLOCK + ROOM)
 
 
 class Feed:
     """Fills blocks with the members of a bundle, in order; `files` grows as it goes."""
 
-    def __init__(self, members: Iterator[Source], blocks: list[Block], acquire: Callable[[], int]):
-        """`acquire` gives the index of a block that nobody reads any more, waiting for one if need be."""
-        self.members, self.blocks, self.acquire = members, blocks, acquire
+    def __init__(self, members: Iterator[Source], blocks: list[Block], acquire: Callable[[], int], count: Callable[[memoryview], int] | None = None):
+        """`acquire` gives the index of a block that nobody reads any more, waiting for one if need be. `count` counts line ends,
+        where segments have to know their line."""
+        self.members, self.blocks, self.acquire, self.count = members, blocks, acquire, count
         self.files: list[File] = []
         self._number = 0
         self._segments: list[Segment] = []
@@ -105,7 +113,7 @@ class Feed:
     def tasks(self) -> Iterator[Task]:
         """Every block as soon as it is full; it may be changed again once `acquire` has given it out."""
         for member in self.members:
-            if self._used > BLOCK - WHOLE:
+            if self._used > BLOCK - WHOLE or len(self._segments) >= SEGMENTS:
                 yield self._flush()
             yield from self._member(member)
         if self._segments:
@@ -135,10 +143,12 @@ class Feed:
             file.bytes += _drain(member)
             return
         reader: Source = member
+        turned: transcode.Lines | None = None
         if encoding == "utf-8-sig":
             start += 3
         elif encoding != "utf-8":
-            reader, ready = transcode.Lines(member, head, encoding), start
+            turned = transcode.Lines(member, head, encoding)
+            reader, ready = turned, start
         base = len(transcode.Lines.mark(head, encoding)) if encoding != "utf-8" else 0
         first = True
         record = registry.parser(seen.kind).record
@@ -171,11 +181,13 @@ class Feed:
             view = self._view()
             view[: len(rest)] = rest
             start, ready = 0, len(rest)
-        if reader is not member:
-            file.bytes = reader.bytes_read  # type: ignore[attr-defined]
+        if turned is not None:
+            file.bytes = turned.bytes_read
 
     def _add(self, file: File, start: int, end: int, base: int, first: bool, last: bool) -> None:
-        self._segments.append(Segment(file.file_id, file.path, file.kind, file.encoding, start, end, base, first, last))
+        self._segments.append(Segment(file.file_id, file.kind, file.encoding, start, end, base, first, last, file.lines))
+        if self.count is not None:
+            file.lines += self.count(memoryview(self.blocks[self._block])[start:end])
         file.text += end - start
         self._used = end
 

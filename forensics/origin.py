@@ -29,7 +29,10 @@ class Origin(NamedTuple):
 
 _PACKED = re.compile(r"\.(?:tar|tgz|tbz2?|txz|zip|gz|bz2|xz|zst|7z|case)(?=$|\.)", re.IGNORECASE)
 _NODE = re.compile(r"(?:node|worker|server|master|slave|host|pod|npu|machine|ecs|bms)[-_.]?[a-z0-9][\w.-]*|(?:\d{1,3}[.-]){3}\d{1,3}", re.IGNORECASE)
-_NOT_NODE = re.compile(r"host-\d|hostlogs?|host_|node_?check|(?:node|server|worker|host|npu|pod)[-_.]?(?:s|logs?|info|d|exporter|smi\w*)(?:[-_.].*)?$", re.IGNORECASE)
+_NOT_NODE = re.compile(
+    r"host-\d|hostlogs?|host_|node_?check|(?:node|server|worker|host|npu|pod)[-_.]?(?:s|logs?|info|d|exporter|smi\w*)(?:[-_.].*)?$", re.IGNORECASE
+)
+_LETTERED = re.compile(r"(?:node|worker|server|master|slave|host|pod|machine)[-_.][a-z]", re.IGNORECASE)
 _DEVICE_FOLDER = re.compile(r"(?:^|/)device-(\d{1,3})/")
 _DEVICE_NAME = re.compile(r"(?:^|[/_.-])(?:device|npu|card|davinci)[-_]?(\d{1,3})(?=[_./-]|$)", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[/_.-])rank[-_]?(\d{1,6})(?=[_./-]|$)", re.IGNORECASE)
@@ -43,7 +46,7 @@ def of_path(path: str) -> Origin:
     node = ""
     for part in folders.split("/") if folders else ():
         plain = _PACKED.split(part, maxsplit=1)[0]
-        if _NODE.fullmatch(plain) and not _NOT_NODE.match(plain) and any(map(str.isdigit, plain)):
+        if _NODE.fullmatch(plain) and not _NOT_NODE.match(plain) and (any(map(str.isdigit, plain)) or _LETTERED.fullmatch(plain)):
             node = plain
     pid = named = None
     device_folder = _DEVICE_FOLDER.search(path)

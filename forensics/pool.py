@@ -16,10 +16,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
-from forensics.feed import Block, Feed, Source, Task, new_block
+import msgspec
+
+from forensics.feed import BLOCK, Block, Feed, Source, Task, new_block
 
 Result = TypeVar("Result", covariant=True)
 _LENGTH = struct.Struct("<Q")
+_TASK = struct.Struct("<II")
 
 
 class Work(Protocol[Result]):
@@ -32,10 +35,10 @@ class Work(Protocol[Result]):
 
 
 class Failed:
-    """Stands for the result of a task that could not be done."""
+    """Stands for the result of a task that could not be done; `fatal`: nor could any other (the disk is full)."""
 
-    def __init__(self, task: Task, reason: str):
-        self.task, self.reason = task, reason
+    def __init__(self, task: Task, reason: str, fatal: bool = False):
+        self.task, self.reason, self.fatal = task, reason, fatal
 
 
 def cores() -> int:
@@ -50,13 +53,21 @@ def cores() -> int:
 class Pool(Generic[Result]):
     """Runs one kind of work over all members; `results` yields in order, then `finished` holds what each process left."""
 
-    def __init__(self, members: Iterator[Source], make: Callable[[int], Work[Result]], workers: int | None = None):
-        """`make(n)` builds the work of process n, in that process; 0 is this process itself."""
+    def __init__(
+        self,
+        members: Iterator[Source],
+        make: Callable[[int], Work[Result]],
+        workers: int | None = None,
+        prepare: Callable[[], object] | None = None,
+        count: Callable[[memoryview], int] | None = None,
+    ):
+        """`make(n)` builds the work of process n, in that process; 0 is this process itself. `prepare` runs once before any other
+        process is made: what it imports is shared by all. `count`: see `Feed`."""
         self.count = cores() if workers is None else max(1, workers)
-        self.make = make
+        self.make, self.prepare = make, prepare
         self.blocks: list[Block] = [new_block()]
         self.free = deque([0])
-        self.feed = Feed(members, self.blocks, self._acquire)
+        self.feed = Feed(members, self.blocks, self._acquire, count)
         self.finished: list[object] = []
         self._workers: list[_Worker] = []
         self._selector: selectors.DefaultSelector | None = None
@@ -85,6 +96,8 @@ class Pool(Generic[Result]):
                 else:
                     if waiting is not None:
                         self._grow(self.count + 2)
+                        if self.prepare is not None:
+                            self.prepare()
                         self._workers = [self._fork() for _ in range(self.count)]
                         self._send(waiting)
                         waiting = None
@@ -144,7 +157,10 @@ class Pool(Generic[Result]):
         worker = min(self._workers, key=lambda one: len(one.tasks))
         worker.tasks.append(task)
         try:
-            _write(worker.channel, pickle.dumps(task, 5))
+            # through the block's own room: a full channel in both directions would block both ends
+            described = msgspec.msgpack.encode(task)
+            self.blocks[task.block][BLOCK : BLOCK + len(described)] = described
+            _write(worker.channel, _TASK.pack(task.block, len(described)))
         except OSError:
             pass  # it died: `_receive` will see the end of its channel
 
@@ -157,9 +173,10 @@ class Pool(Generic[Result]):
             if data is None:
                 self._buried(worker)
                 continue
-            number, result = pickle.loads(data)  # written by our own process
+            number, result = pickle.loads(data)  # noqa: S301  (written by our own process)
             task = next(one for one in worker.tasks if one.number == number)
             worker.tasks.remove(task)
+            worker.done += 1
             self._done[number] = result
             self.free.append(task.block)
 
@@ -169,6 +186,8 @@ class Pool(Generic[Result]):
         self._selector.unregister(worker.channel)
         status = worker.end(kill=True)
         self._workers.remove(worker)
+        if worker.done:  # what it held of those is gone with it
+            self.finished.append(Failed(Task(-1, -1, []), f"a worker process died ({_cause(status)})", True))
         self._workers.append(self._fork())
         for position, task in enumerate(worker.tasks):
             deaths = self._deaths[task.number] = self._deaths.get(task.number, 0) + (position == 0)
@@ -187,7 +206,10 @@ class Pool(Generic[Result]):
                 data = _read(worker.channel)
             except OSError:
                 data = None
-            self.finished.append(pickle.loads(data) if data else Failed(Task(-1, -1, []), f"a worker process died ({_cause(worker.end(kill=True))})"))
+            left = pickle.loads(data) if data else None  # noqa: S301
+            if data is None:
+                left = Failed(Task(-1, -1, []), f"a worker process died ({_cause(worker.end(kill=True))})", True)
+            self.finished.append(left)
             worker.end(kill=False)
         self._workers = []
 
@@ -196,6 +218,7 @@ class _Worker:
     def __init__(self, pid: int, channel: socket.socket):
         self.pid, self.channel = pid, channel
         self.tasks: list[Task] = []
+        self.done = 0
         self._status: int | None = None
 
     def end(self, kill: bool) -> int:
@@ -220,8 +243,10 @@ def _cause(status: int) -> str:
 def _attempt(work: Work[Result], task: Task, block: Block) -> Result | Failed:
     try:
         return work.work(task, block)
-    except (OSError, MemoryError) as error:
-        return Failed(task, str(error) or type(error).__name__)
+    except OSError as error:
+        return Failed(task, os.strerror(error.errno) if error.errno else str(error), True)
+    except MemoryError:
+        return Failed(task, "out of memory")
 
 
 def _serve(channel: socket.socket, others: list[socket.socket], make: Callable[[int], Work[Any]], number: int, blocks: list[Block]) -> NoReturn:
@@ -237,8 +262,9 @@ def _serve(channel: socket.socket, others: list[socket.socket], make: Callable[[
             if not data:
                 _write(channel, pickle.dumps(work.finish(), 5))
                 break
-            task = pickle.loads(data)
-            _write(channel, pickle.dumps((task.number, _attempt(work, task, blocks[task.block])), 5))
+            block, size = _TASK.unpack(data)
+            task = msgspec.msgpack.decode(blocks[block][BLOCK : BLOCK + size], type=Task)
+            _write(channel, pickle.dumps((task.number, _attempt(work, task, blocks[block])), 5))
         status = 0
     except (BrokenPipeError, ConnectionResetError):
         status = 0

@@ -14,7 +14,7 @@ import msgspec
 from forensics import transcode
 from forensics.feed import Block, Segment, Task
 from parsers import hccl, kernel_log, registry
-from parsers.base import ANSI, clean
+from parsers.base import clean
 from parsers.encoding import decode
 from parsers.environment import FACT_PATTERNS
 from parsers.rows import Fact, Metric, Record
@@ -31,7 +31,10 @@ SHAPES = 2000
 """Different shapes of error lines kept of one segment; the rest count as one."""
 FIRSTS = 256
 """Processes of one segment whose first error is kept."""
-TWINS = 200
+DATED = 100
+"""Of those, how many have the time of their first line read."""
+TWINS = 24
+"""Texts of one segment by which its clock may be compared with other files'."""
 ENDS = 20
 """Lines that are tried at either end of a segment for a time."""
 WHOLE_TEXT = 4 << 20
@@ -58,11 +61,10 @@ EXTRA: tuple[ExtraPattern, ...] = (
 ERROR_MARK, JOIN_MARK = -1, -2
 
 _PLOG_SITE = re.compile(rb"\[[A-Z]+\] ?([A-Z0-9_]+)\((-?\d+, ?[^)\n]*)\): ?[-0-9:. ]+(\[[^\]\n]*:\d+\])?")
-_PROCESS = re.compile(rb"\(([\w.:]+(?: rank=\d+)? pid=\d+)")
+_PROCESS = re.compile(rb"\(([\w.:]{1,80}(?: rank=\d+)? pid=\d+)")
 _VARIABLE = re.compile(rb"0x[0-9a-fA-F]+|\d+")
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|P[^\x1b\n]*(?:\x1b\\)?|[@-Z\\-_c])?")
-
-assert ANSI  # the same sequences, as bytes, above
 
 
 class Found(msgspec.Struct):
@@ -70,6 +72,8 @@ class Found(msgspec.Struct):
 
     hit: Hit
     clock: str
+    above: int = 0
+    """Lines between the head of the record and the line."""
 
 
 class Shape(msgspec.Struct):
@@ -131,36 +135,57 @@ class ScanWork:
         self.scanner = scanner
 
     def work(self, task: Task, block: Block) -> list[Seen]:
-        view = memoryview(block)
-        return [_Segment(self.scanner, segment, view[segment.start : segment.end]).seen() for segment in task.segments]
+        return [_Segment(self.scanner, segment, block).seen() for segment in task.segments]
 
     def finish(self) -> None:
         return None
 
 
 class _Segment:
-    def __init__(self, scanner: Scanner, segment: Segment, view: memoryview):
-        self.scanner, self.segment, self.raw = scanner, segment, view
+    def __init__(self, scanner: Scanner, segment: Segment, block: Block):
+        self.scanner, self.segment = scanner, segment
         self.record_of = registry.parser(segment.kind).record
-        self.heads: dict[int, Record | None] = {}
-        self.breaks: list[int] | None = None
-        self.data: memoryview | bytes = view
+        self.heads: dict[int, tuple[Record | None, int]] = {}
+        """By the begin of a line: the record it belongs to, and how many lines above that begins."""
         self.clocks: dict[str, int] = {}
-        block = view.obj
-        low, high = segment.start, segment.end
-        if block.find(b"\0", low, high) >= 0 or block.find(b"\x1b", low, high) >= 0:  # type: ignore[attr-defined]
-            raw = bytes(view)
-            self.data = _ANSI.sub(b"", raw.replace(b"\0", b""))
+        self.raw = memoryview(block)[segment.start : segment.end]
+        # what is matched: buffer[base:limit]; `data` is the same as a view
+        self.buffer: Block | bytes = block
+        self.base, self.limit = segment.start, segment.end
+        self.breaks: list[int] | None = None
+        if block.find(b"\0", self.base, self.limit) >= 0 or block.find(b"\x1b", self.base, self.limit) >= 0:
+            raw = bytes(self.raw)
             self.breaks = [match.start() for match in re.finditer(b"\n", raw)]
+            self.buffer = _ANSI.sub(b"", raw.replace(b"\0", b""))
+            self.base, self.limit = 0, len(self.buffer)
+        self.data = memoryview(self.buffer)[self.base : self.limit]
 
     def seen(self) -> Seen:
         found = self.scanner.scan(self.data, len(self.data))
-        seen = Seen(self.segment, found.lines, len(self.raw) > 0 and self.raw[-1] != 10, [], {}, 0, [], [], [], [], "none", None, None, "none", {}, [], sorted(found.cut))
+        seen = Seen(
+            self.segment,
+            found.lines,
+            len(self.raw) > 0 and self.raw[-1] != 10,
+            [],
+            {},
+            0,
+            [],
+            [],
+            [],
+            [],
+            "none",
+            None,
+            None,
+            "none",
+            {},
+            [],
+            sorted(found.cut),
+        )
         whole = self.segment.first and self.segment.last
         tables = self.segment.kind in TABLES or (self.segment.kind not in LOGS and self.segment.first)
         for line in found.hits:
             if line.leaf >= 0:
-                seen.found.append(self._found(line.leaf, line.line, line.start, line.end, line.captures, seen))
+                seen.found.append(self._found(line.leaf, line.line, line.start, line.end, line.captures))
             elif line.leaf == JOIN_MARK:
                 self._join(line.line, line.start, line.end, seen)
             elif not (whole and tables and len(self.raw) <= SOME_TEXT):
@@ -183,35 +208,41 @@ class _Segment:
             raw = bytes(self.data[start:end])
         return clean(raw.decode("ascii") if raw.isascii() else decode(raw, "utf-8"))
 
-    def _head(self, start: int, end: int) -> tuple[Record | None, str]:
-        """The record that the line at `start` belongs to, searched upwards, and the line."""
+    def _head(self, start: int, end: int) -> tuple[Record | None, str, int]:
+        """The record that the line at `start` belongs to, searched upwards; the line; and how many lines above the record begins."""
         text = self._text(start, end)
-        if start in self.heads:
-            return self.heads[start], text
+        known = self.heads.get(start)
+        if known is not None:
+            return known[0], text, known[1]
         record = self.record_of(text[:LINE_HEAD])
-        at = start
-        for _ in range(BACK):
-            if record is not None or at == 0:
-                break
+        at, above = start, 0
+        while record is None and at > 0 and above < BACK:
             stop = at - 1
-            at = self._line_start(stop)
+            at, above = self._line_start(stop), above + 1
             if at in self.heads:
-                record = self.heads[at]
+                record, more = self.heads[at]
+                above += more
                 break
             record = self.record_of(self._text(at, stop)[:LINE_HEAD])
-        self.heads[start] = record
-        if record is not None:
-            self.heads[at] = record
-            if record.ts is not None:
+        else:
+            if record is not None and record.ts is not None:
                 self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
-        return record, text
+            if record is not None and above:
+                self.heads[at] = record, 0
+        if record is None:
+            above = 0
+        self.heads[start] = record, above
+        return record, text, above
 
     def _line_start(self, stop: int) -> int:
         """Begin of the line that ends at `stop`."""
-        if isinstance(self.data, bytes):
-            return self.data.rfind(b"\n", 0, stop) + 1
-        base = self.segment.start
-        return int(self.raw.obj.rfind(b"\n", base, base + stop)) + 1 - base if stop > 0 and self.raw.obj.rfind(b"\n", base, base + stop) >= 0 else 0  # type: ignore[attr-defined]
+        at = self.buffer.rfind(b"\n", self.base, self.base + stop)
+        return at + 1 - self.base if at >= 0 else 0
+
+    def _line_stop(self, at: int) -> int:
+        """End of the line that begins at `at`."""
+        stop = self.buffer.find(b"\n", self.base + at, self.limit)
+        return stop - self.base if stop >= 0 else self.limit - self.base
 
     def _offset(self, line: int, start: int) -> int:
         """Where a line begins in the member, in bytes from the segment's begin."""
@@ -221,8 +252,8 @@ class _Segment:
             return transcode.raw_size(self.raw[:start], self.segment.encoding)
         return start
 
-    def _found(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str], seen: Seen) -> Found:
-        record, text = self._head(start, end)
+    def _found(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str]) -> Found:
+        record, text, above = self._head(start, end)
         kind = self.segment.kind
         hit = Hit(leaf, self.segment.file_id, "", line, self._offset(line, start), text[:TEXT], captures, kind)
         if record is None:
@@ -230,27 +261,36 @@ class _Segment:
         hit.grammar, hit.ts, hit.severity = record.grammar, record.ts, record.severity
         hit.module, hit.process, hit.node = record.module, record.process, record.node
         hit.pid, hit.tid, hit.device, hit.rank = record.pid, record.tid, record.device, record.rank
-        self._twin(record, seen)
-        return Found(hit, record.clock)
+        return Found(hit, record.clock, above)
 
     def _twin(self, record: Record, seen: Seen) -> None:
         if record.ts is not None and len(seen.twins) < TWINS and (key := twin_key(record.message)):
-            seen.twins[key] = -1 if key in seen.twins and seen.twins[key] != record.ts else record.ts
+            seen.twins[key] = record.ts if seen.twins.get(key, record.ts) == record.ts else -1
 
     # ------------------------------------------------------------ errors
 
     def _errors(self, marked: Sequence[tuple[int, int, int, tuple[int, ...]]], seen: Seen) -> None:
         shapes: dict[tuple[tuple[int, ...], bytes], Shape] = {}
         firsts: dict[bytes, First] = {}
+        starts: list[tuple[Shape, int]] = []
+        keys: dict[bytes, bytes] = {}
+        data, site_of = self.data, _PLOG_SITE.match
         for line, start, end, matched in marked:
-            raw = bytes(self.data[start : min(end, start + 240)])
-            site = _PLOG_SITE.match(raw)
-            if site is not None:
-                process, key = site[2], site[1] + b" " + (site[3] or _VARIABLE.sub(b"#", raw[site.end() : site.end() + 100]))
+            site = site_of(data, start, end)
+            if site is not None and site[3] is not None:
+                process, key = site[2], site[1] + site[3]
             else:
-                who = _PROCESS.match(raw)
-                process, key = (who[1] if who else b""), _VARIABLE.sub(b"#", raw[:200])
-            leaves = tuple(leaf for leaf in matched if leaf >= 0)
+                raw = bytes(data[start : min(end, start + 200)])
+                who = _PROCESS.match(raw) if raw[:1] == b"(" else None
+                process = site[2] if site is not None else who[1] if who else b""
+                rough = raw.translate(_DIGITS)
+                known = keys.get(rough)
+                if known is None:
+                    known = _VARIABLE.sub(b"#", raw)
+                    if len(keys) < 10 * SHAPES:
+                        keys[rough] = known
+                key = known
+            leaves = matched if matched[0] >= 0 else tuple(leaf for leaf in matched if leaf >= 0)
             shape = shapes.get((leaves, key))
             if shape is None and len(shapes) >= SHAPES:
                 key = b""
@@ -258,16 +298,24 @@ class _Segment:
             if shape is not None:
                 shape.count += 1
             elif len(shapes) < 2 * SHAPES:
-                record, text = self._head(start, end)
-                shapes[leaves, key] = Shape(leaves, key, 1, line, text[:TEXT], record.ts if record else None, record.clock if record else "none")
-                if record is not None:
-                    self._twin(record, seen)
+                shape = shapes[leaves, key] = Shape(leaves, key, 1, line, "", None, "none")
+                if len(shapes) <= DATED:
+                    record, text, _ = self._head(start, end)
+                    if record is not None:
+                        shape.ts, shape.clock = record.ts, record.clock
+                    starts.append((shape, start))
+                else:
+                    text = self._text(start, end)
+                shape.text = text[:TEXT]
             if process not in firsts and len(firsts) < FIRSTS:
-                record, text = self._head(start, end)
+                record, text, _ = self._head(start, end)
                 if record is None:
                     firsts[process] = First(process, "", None, "", None, "none", line, text[:TEXT])
                 else:
                     firsts[process] = First(process, record.node, record.pid, record.process, record.ts, record.clock, line, text[:TEXT])
+        for shape, start in starts:
+            if shape.count == 1 and (record := self.heads[start][0]) is not None:
+                self._twin(record, seen)
         seen.shapes, seen.firsts = list(shapes.values()), list(firsts.values())
 
     # ------------------------------------------------------------ facts
@@ -275,7 +323,7 @@ class _Segment:
     def _fact(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str], seen: Seen) -> None:
         value = captures.get("value", "").strip()
         if value:
-            record, text = self._head(start, end)
+            record, text, _ = self._head(start, end)
             fact = Fact(self.scanner.extra[-1 - leaf].name, value, line, record.node if record else "", record.device if record else None)
             seen.facts.append((fact, text[:TEXT]))
 
@@ -321,13 +369,6 @@ class _Segment:
                 seen.last = record.ts
                 break
             stop = at - 1
-
-    def _line_stop(self, at: int) -> int:
-        if isinstance(self.data, bytes):
-            stop = self.data.find(b"\n", at)
-        else:
-            stop = self.raw.obj.find(b"\n", self.segment.start + at, self.segment.end) - self.segment.start  # type: ignore[attr-defined]
-        return stop if stop >= at else len(self.data)
 
     def _timed(self, start: int, stop: int, seen: Seen) -> Record | None:
         text = self._text(start, stop)[:LINE_HEAD]

@@ -48,7 +48,8 @@ class Lines:
     """A source that reads as UTF-8 lines. `bytes_read` counts what was read of the member underneath."""
 
     def __init__(self, source: Source, head: bytes, encoding: str):
-        self.path, self.size, self.mtime = source.path, None, source.mtime
+        self.path, self.mtime = source.path, source.mtime
+        self.size: int | None = None
         self.bytes_read = len(head)
         self._source, self._encoding = source, encoding
         codec = "utf-8" if encoding in ("cr", "docker-json") else encoding
@@ -93,7 +94,7 @@ def docker_line(line: bytes) -> bytes:
         entry = json.loads(line)
         text, time, stream = entry["log"], entry["time"], entry.get("stream", "stdout")
         whole = text.endswith("\n")
-        shown = f"{time} {stream} {'F' if whole else 'P'} " + text.rstrip("\r\n").replace("\n", " ").replace("\r", " ")
+        shown: str = f"{time} {stream} {'F' if whole else 'P'} " + text.rstrip("\r\n").replace("\n", " ").replace("\r", " ")
         return shown.encode("utf-8", "replace")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return line

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -25,7 +25,6 @@ from parsers.base import clean
 from parsers.rows import Record
 
 Ints = NDArray[np.int64]
-Stamp = Callable[[Record], "int | None"]
 
 NONE = -(1 << 62)
 """Stands for a value that is not there."""
@@ -62,11 +61,12 @@ class Rows(msgspec.Struct):
     side: bytearray
 
     def text(self, name: str, row: int) -> str:
-        return self.texts[self.names[name][row]]
+        return self.texts[int(self.names[name][row])]
 
     def message(self, row: int) -> str:
         source = self.side if self.aside[row] else self.data
-        return bytes(memoryview(source)[self.start[row] : self.start[row] + self.length[row]]).decode()
+        start, length = int(self.start[row]), int(self.length[row])
+        return bytes(memoryview(source)[start : start + length]).decode()
 
 
 class Texts:
@@ -75,6 +75,7 @@ class Texts:
     def __init__(self) -> None:
         self.all: list[str] = [""]
         self._known: dict[str, int] = {"": 0}
+        self._rows: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def number(self, text: str) -> int:
         known = self._known.get(text)
@@ -83,9 +84,36 @@ class Texts:
             self.all.append(text)
         return known
 
+    def numbers(self, texts: tuple[str, ...]) -> tuple[int, ...]:
+        """Those of a row's NAMES; rows with the same texts follow each other."""
+        known = self._rows.get(texts)
+        if known is None:
+            if len(self._rows) > TEXTS:
+                self._rows.clear()
+            known = self._rows[texts] = tuple(map(self.number, texts))
+        return known
 
-def as_printed(record: Record) -> int | None:
-    return record.ts
+
+class Stamp(Protocol):
+    """What becomes of printed times in the column `ts`."""
+
+    def one(self, ts: int | None, clock: str) -> int | None: ...
+
+    def many(self, ts: Ints, clock: str) -> Ints:
+        """The same for many times of one clock; NONE stays NONE."""
+        ...
+
+
+class AsPrinted:
+    def one(self, ts: int | None, clock: str) -> int | None:
+        return ts
+
+    def many(self, ts: Ints, clock: str) -> Ints:
+        copied: Ints = ts.copy()
+        return copied
+
+
+AS_PRINTED = AsPrinted()
 
 
 class Columns:
@@ -95,14 +123,17 @@ class Columns:
         self.texts = Texts()
         self._compiled: _Compiled | None = None
 
-    def read(self, data: Any, kind: str, start: int = 0, stop: int | None = None, stamp: Stamp = as_printed, compiled: bool | None = None) -> Rows:
-        """The records of data[start:stop] (bytes, or an mmap), a segment of whole UTF-8 lines of a member of this kind.
-
-        `stamp` turns a record's printed time into what the column `ts` is to hold. `compiled`: whether to use the compiled code;
-        None: where it pays."""
-        stop = len(data) if stop is None else stop
+    def trim(self) -> None:
+        """Forget all texts where there are too many; `Rows` read before keep theirs."""
         if len(self.texts.all) > TEXTS:
             self.texts, self._compiled = Texts(), None
+
+    def read(self, data: Any, kind: str, start: int = 0, stop: int | None = None, stamp: Stamp = AS_PRINTED, compiled: bool | None = None) -> Rows:
+        """The records of data[start:stop] (bytes, or an mmap), a segment of whole UTF-8 lines of a member of this kind.
+
+        `compiled`: whether to use the compiled code;
+        None: where it pays."""
+        stop = len(data) if stop is None else stop
         if compiled if compiled is not None else (kind in COMPILED_KINDS and stop - start >= COMPILED_FROM):
             if kind not in COMPILED_KINDS:
                 raise ValueError(f"no compiled code for {kind}")
@@ -117,40 +148,91 @@ class Columns:
         """What `Rows` is by definition."""
         record_of = registry.parser(kind).record
         raw = bytes(memoryview(data)[start:stop])
-        lines = raw.split(b"\n")
+        lines = _lines(raw)
+        offsets = _offsets(raw)
+        found: list[tuple[int, ...]] = []
+        counts: list[int] = []
+        starts: list[int] = []  # of the messages in the side buffer, characters or bytes
+        parts: list[str] = []
+        size = 0
+        open_record = False
+        names_of, columns_of = self.texts.numbers, _columns_of
+        for n, text in enumerate(lines):
+            record = record_of(text if len(text) <= LINE_HEAD else text[:LINE_HEAD])
+            if record is None:
+                if open_record and counts[-1] < CONTINUED:
+                    counts[-1] += 1
+                    message = "\n" + text
+                else:
+                    open_record = False
+                    found.append((n, offsets[n], *_BARE, *names_of((kind, "", "", "", "", "", "", ""))))
+                    counts.append(1)
+                    starts.append(size)
+                    message = text
+            else:
+                open_record = True
+                found.append((n, offsets[n], *columns_of(record, stamp), *names_of((
+                    record.grammar or kind, record.severity, record.module, record.process, record.node, record.function, record.src_file,
+                    record.code,
+                ))))  # fmt: skip
+                counts.append(1)
+                starts.append(size)
+                message = record.message if len(text) <= LINE_HEAD or not record.message_at else text[record.message_at :]
+            parts.append(message)
+            size += len(message) if message.isascii() else len(message.encode("utf-8", "replace"))
+        side = bytearray("".join(parts).encode("utf-8", "replace"))
+        rows = len(found)
+        table = np.array(found, np.int64).reshape(rows, 2 + len(NUMBERS) - 3 + len(NAMES)).T
+        values = {"line_no": table[0] + 1, "n_lines": np.array(counts, np.int64), "offset": table[1]}
+        values |= {name: table[2 + k] for k, name in enumerate(NUMBERS[3:])}
+        names = {name: table[2 + len(NUMBERS) - 3 + k] for k, name in enumerate(NAMES)}
+        begin = np.array(starts, np.int64)
+        length = np.diff(np.append(begin, size))
+        return Rows(rows, len(lines), values, names, self.texts.all, begin, length, np.ones(rows, np.bool_), data, side)
+
+
+_BARE = (NONE,) * 8
+
+
+def _columns_of(record: Record, stamp: Stamp) -> tuple[int, ...]:
+    """NUMBERS from `ts` on."""
+    return (
+        _int(stamp.one(record.ts, record.clock)), NONE if (v := record.device) is None else v, NONE if (v := record.rank) is None else v,
+        NONE if (v := record.pid) is None else _int(v), NONE if (v := record.tid) is None else _int(v),
+        NONE if (v := record.stream_id) is None else v, NONE if (v := record.task_id) is None else v, NONE if (v := record.src_line) is None else v,
+    )  # fmt: skip
+
+
+_SUSPECT = (b"\0", b"\x1b", b"\r", b"^[", b"^M", b"\\x1b", b"\\033", b"\\u001b")
+
+
+def _dirty(raw: bytes) -> bool:
+    """Whether `clean` would change anything."""
+    return any(mark in raw for mark in _SUSPECT)
+
+
+def _lines(raw: bytes) -> list[str]:
+    """All lines as parsers get them."""
+    if raw.isascii() and not _dirty(raw) and len(raw) <= LINE:
+        lines = raw.decode("ascii").split("\n")
         if not lines[-1]:
             lines.pop()
-        found: list[list[int]] = []
-        side = bytearray()
-        number = self.texts.number
-        counted = 0
-        last: list[int] | None = None  # the record that a continuation belongs to
-        offset = 0
-        for n, line in enumerate(lines, 1):
-            text = readable(line)
-            record = record_of(text if len(text) <= LINE_HEAD else text[:LINE_HEAD])
-            if record is None and last is not None and last[1] < CONTINUED:
-                last[1] += 1
-                side += b"\n" + encoded(text)
-            else:
-                if found:
-                    found[-1][-1] = len(side)
-                head, message = _numbers(record, kind, text, number, stamp)
-                last = [n, 1, offset, *head, len(side), 0]
-                found.append(last)
-                side += message
-                counted += 1
-                if record is None:
-                    last = None
-            offset += len(line) + 1
-        if found:
-            found[-1][-1] = len(side)
-        table = np.array(found, np.int64).reshape(counted, 3 + len(NUMBERS) - 3 + len(NAMES) + 2).T
-        values = {name: table[k] for k, name in enumerate(NUMBERS)}
-        names = {name: table[len(NUMBERS) + k] for k, name in enumerate(NAMES)}
-        return Rows(
-            counted, len(lines), values, names, self.texts.all, table[-2], table[-1] - table[-2], np.ones(counted, np.bool_), data, side
-        )
+        return lines
+    pieces = raw.split(b"\n")
+    if not pieces[-1]:
+        pieces.pop()
+    if raw.isascii() and not _dirty(raw):
+        return [shortened(piece.decode("ascii")) for piece in pieces]
+    return [readable(piece) for piece in pieces]
+
+
+def _offsets(raw: bytes) -> list[int]:
+    """Where each line begins, in bytes."""
+    out, at = [], 0
+    for piece in raw.split(b"\n"):
+        out.append(at)
+        at += len(piece) + 1
+    return out
 
 
 def readable(line: bytes) -> str:
@@ -178,15 +260,9 @@ def _numbers(record: Record | None, kind: str, text: str, number: Callable[[str]
     """NUMBERS from `ts` on and NAMES of one record, and its message as far as its first line goes."""
     if record is None:
         return [NONE] * 8 + [number(kind), 0, 0, 0, 0, 0, 0, 0], encoded(text)
-    message = record.message
-    if len(text) > LINE_HEAD and record.message_at:
-        message = text[record.message_at :]
-    return [
-        _int(stamp(record)), _int(record.device), _int(record.rank), _int(record.pid), _int(record.tid), _int(record.stream_id),
-        _int(record.task_id), _int(record.src_line),
-        number(record.grammar or kind), number(record.severity), number(record.module), number(record.process), number(record.node),
-        number(record.function), number(record.src_file), number(record.code),
-    ], encoded(message)  # fmt: skip
+    message = record.message if len(text) <= LINE_HEAD or not record.message_at else text[record.message_at :]
+    names = (record.grammar or kind, record.severity, record.module, record.process, record.node, record.function, record.src_file, record.code)
+    return [*_columns_of(record, stamp), *map(number, names)], encoded(message)
 
 
 @functools.cache
@@ -194,7 +270,8 @@ def _seed() -> np.uint64:
     """Keeps a bundle from being made so that two of its texts share a number."""
     import os
 
-    return np.uint64(int.from_bytes(os.urandom(8), "little") | 1)
+    seed: np.uint64 = np.uint64(int.from_bytes(os.urandom(8), "little") | 1)
+    return seed
 
 
 class _Compiled:
@@ -238,7 +315,22 @@ class _Compiled:
         lines = k.find_lines(octets, start, stop, self.ends, self.flags, self.marks, self.found, self.look, self.look.view(np.uint64))
         before = int(self.counts[0])
         rows = k.read_plog(
-            octets, start, lines, self.ends, self.flags, self.marks, self.found[0], self.table, 0, self.keys, self.numbers, self.spans, self.counts, _seed(), self.day, self.sound
+            octets,
+            start,
+            lines,
+            self.ends,
+            self.flags,
+            self.marks,
+            self.found[0],
+            self.table,
+            0,
+            self.keys,
+            self.numbers,
+            self.spans,
+            self.counts,
+            _seed(),
+            self.day,
+            self.sound,
         )
         self._learn(data, before)
         t = self.table[:, :rows]
@@ -247,7 +339,7 @@ class _Compiled:
         if asked is None:
             return None
         values = {
-            "line_no": t[k.LINE] + 1, "n_lines": t[k.LINES].copy(), "offset": t[k.START] - start, "ts": _shifted(t[k.TS], kind, stamp),
+            "line_no": t[k.LINE] + 1, "n_lines": t[k.LINES].copy(), "offset": t[k.START] - start, "ts": stamp.many(t[k.TS], "device" if kind == "device" else "local"),
             "device": t[k.DEVICE].copy(), "rank": t[k.RANK].copy(), "pid": self.pid[head], "tid": t[k.TID].copy(), "stream_id": t[k.STREAM].copy(),
             "task_id": t[k.TASK].copy(), "src_line": self.second[site],
         }  # fmt: skip
@@ -275,10 +367,15 @@ class _Compiled:
                 if rest >= 0:
                     message += b"".join(b"\n" + encoded(readable(line)) for line in bytes(view[rest + 1 : end]).split(b"\n"))
             else:
-                if flags & k.CODE:
+                if flags & (k.CODE | k.RANKED | k.OTHER):
                     stop_line = data.find(b"\n", begin, end)
-                    code = plog.error_code(bytes(view[begin : end if stop_line < 0 else stop_line]).decode("ascii", "replace"))
-                    names["code"][row] = number(code)
+                    first = bytes(view[begin : end if stop_line < 0 else stop_line]).decode("ascii", "replace")
+                    if flags & k.CODE:
+                        names["code"][row] = number(plog.error_code(first))
+                    if flags & k.OTHER and ("ev" in first or "hip" in first):
+                        values["device"][row] = _int(plog.device_of(first))
+                    if flags & k.RANKED and names["module"][row] == number("HCCL"):
+                        values["rank"][row] = _int(plog.rank_of(first))
                 if not flags & (k.UNCLEAN | k.LATER):
                     continue
                 raw = bytes(view[begin:end])
@@ -330,7 +427,7 @@ class _Compiled:
             text = bytes(view[start:stop]).decode("utf-8", "replace")
             if role == k.ROLE_HEAD:
                 head = plog._prefix(text)
-                if head is not None:
+                if head:
                     severity, module, pid, process = head
                     self.severity[number] = self.texts.number(severity)
                     self.first[number], self.second[number] = self.texts.number(module), self.texts.number(process)
@@ -341,13 +438,3 @@ class _Compiled:
             else:
                 self.first[number] = self.texts.number(text)
         self.counts[1] = 0
-
-
-def _shifted(ts: Ints, kind: str, stamp: Stamp) -> Ints:
-    """Printed times through `stamp`, which for records of one clock is a shift."""
-    clock = "device" if kind == "device" else "local"
-    probe = 1_700_000_000_000_000
-    moved = stamp(Record("", ts=probe, clock=clock))
-    if moved is None:
-        return np.full(len(ts), NONE)
-    return np.where(ts == NONE, NONE, ts + (moved - probe))

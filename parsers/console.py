@@ -54,7 +54,7 @@ _LLAMA = re.compile(
     r"(ggml\w{0,60}|llama\w{0,60}|common_\w{1,60}|clip_\w{1,60}|gguf\w{0,60}|load_\w{1,60}|srv|slot|main|system_info)(?:\s{1,4}\w{1,40})?: ", re.ASCII
 )
 _LLAMA_TIMED = re.compile(r"\d{1,6}\.\d\d\.\d{3}\.\d{3} ([DIWE]) ", re.ASCII)
-_LEVEL_FIRST = re.compile(r"\[([A-Z]{4,8})(?:\|[^\]\n]{1,120})?\]:? ?", re.ASCII)
+_LEVEL_FIRST = re.compile(r"\[([A-Z]{4,8})(?:\|([^\]\n]{1,120}))?\]:? ?", re.ASCII)
 
 _FATAL = ("Fatal Python error:", "terminate called", "Segmentation fault", "Aborted (core dumped)", "*** Aborted", "Bus error", "Killed")
 _INNER = ("[ERROR] 2", "[PID:", "[rank", "[W", "[E")
@@ -94,13 +94,20 @@ def read(line: str) -> Record | None:
         return None
     peeled = peel(line)
     if peeled is None:
-        return _head(line)
+        return _coded(_head(line))
     found = _head(peeled.rest) if peeled.rest else None
     if found is None:
         if peeled.pid is None and peeled.rank is None and peeled.ts is None and not peeled.process:
             return None
         found = Record(peeled.rest, grammar="python" if peeled.rest[:2] == "  " else "text")
-    return peeled.onto(found)
+    return _coded(peeled.onto(found))
+
+
+def _coded(record: Record | None) -> Record | None:
+    """With the code that a message names in the words of torch_npu, `error code is 507015`."""
+    if record is not None and not record.code and "rror code is " in record.message:
+        record.code = plog.error_code(record.message)
+    return record
 
 
 def _head(text: str) -> Record | None:
@@ -148,13 +155,11 @@ def _square(text: str) -> Record | None:
         return Record(text[8:].lstrip(), 9, severity="ERROR", grammar="error-block", module="ASSERT")
     if text.startswith("[Error]: "):
         return None
+    if "(" in text[8:60] and (own := plog.read(text, "local", "plog") or mindspore.line(text)) is not None:
+        return own
     found = _LEVEL_FIRST.match(text)
     if found is None or found[1] not in _LEVELS:
         return None
-    if "(" in text[:60]:
-        own = mindspore.line(text) or plog.read(text, "local", "plog")
-        if own is not None:
-            return own
     return _level_first(text, found)
 
 
@@ -172,7 +177,8 @@ def _level_first(text: str, found: re.Match[str]) -> Record | None:
             own.severity = own.severity or severity
             own.message_at += at
             return own
-    return Record(rest, at, severity=severity, grammar="python")
+    ts, kind = clock.iso(found[2]) if found[2] and found[2][0] == "2" else (None, "none")  # [INFO|2025-09-12 10:11:12]
+    return Record(rest, at, ts, kind if ts is not None else "none", severity, "python")
 
 
 def _torch_npu(text: str) -> Record | None:

@@ -41,7 +41,7 @@ _PLAIN = re.compile(
     re.ASCII,
 )
 _FILE_FIRST = re.compile(r" ([\w./-]{1,160}\.(?:py|cc|cpp|c|go|h)):(\d{1,7})(?:\]|:)? ", re.ASCII)
-_SGLANG = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d((?: (?:DP|TP|PP|EP|ATTN_TP|ATTN_CP)\d{1,5}){0,5})\] ", re.ASCII)
+_SGLANG = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?((?: (?:DP|TP|PP|EP|ATTN_TP|ATTN_CP)\d{1,5}){0,5})\] ", re.ASCII)
 _RAY = re.compile(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ([DIWECF]) (\d{1,10}) (\d{1,10})\] (?:\([\w -]{1,40}\) )?([\w./-]{1,160}):(\d{1,7}): ?", re.ASCII
 )
@@ -118,6 +118,8 @@ def bracketed(text: str) -> Record | None:
 
 def _in_brackets(text: str, seen: re.Match[str], grammar: str) -> Record:
     ts = clock.second(text[1:20])
+    if ts is not None and text[20] == ".":
+        ts += clock.fraction(text[21:24])
     record = Record("", 0, ts, "local" if ts is not None else "none", grammar=grammar)
     at = seen.end()
     at += _tokens(text, at - 1, record) - 1 if text[at : at + 1] == "[" else 0

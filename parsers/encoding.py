@@ -24,6 +24,8 @@ _MAGIC = (
 _PICKLE = re.compile(rb"\x80[\x02-\x05](?:\x95|c|\}|\]|\(|X|q)")
 _CONTROLS = bytes(k for k in range(32) if k not in (0, 7, 8, 9, 10, 11, 12, 13, 27)) + b"\x7f"
 _HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
+_C1 = re.compile(rb"[\x80-\x9f]")
+_THREE = re.compile(rb"[\xe0-\xef][\x80-\xbf]{2}")
 _FOUR = re.compile(rb"[\x81-\xfe][0-9][\x81-\xfe][0-9]")
 
 
@@ -75,6 +77,8 @@ def detect(head: bytes) -> str:
             utf += 1
         elif _is_gb(line):
             gb += 1
+        elif _C1.search(line):
+            utf += 1  # damaged: no Latin-1 text has control characters of the upper half
         else:
             single += 1
     if utf >= gb and utf >= single:
@@ -85,20 +89,20 @@ def detect(head: bytes) -> str:
 def decode(line: bytes, encoding: str) -> str:
     """A line as text, never failing and never losing a byte's place among its neighbours: the file's encoding first, then UTF-8,
     GB18030 and Latin-1 for the stretches that do not fit."""
+    if encoding.startswith("utf-16"):
+        return line.decode(encoding, "replace").removeprefix("\ufeff")
     name = "utf-8" if encoding == "utf-8-sig" else encoding
-    try:
-        text = line.decode(name)
-        return text.removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError):
-        pass
-    if name.startswith("utf-16"):
-        return line.decode(name, "replace")
-    for other in ("utf-8", "gb18030"):
-        if other != name and (other == "utf-8" or _is_gb(line)):
+    order = ("utf-8", "gb18030")
+    if name == "gb18030" and not _THREE.search(line):
+        order = ("gb18030", "utf-8")  # a short Chinese word in GB18030 can happen to be sound UTF-8
+    for one in order:
+        if one == "utf-8" or one == name or _is_gb(line):
             try:
-                return line.decode(other)
+                return line.decode(one).removeprefix("\ufeff")
             except UnicodeDecodeError:
                 pass
+    if name == "latin-1" and not _C1.search(line):
+        return line.decode("latin-1")
     out, last = [], 0
     for run in _HIGH_RUNS.finditer(line):
         out.append(line[last : run.start()].decode("ascii"))

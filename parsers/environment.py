@@ -42,7 +42,7 @@ _SPOKEN: tuple[tuple[str, str, str], ...] = (
     ("atb.version", "Ascend-cann-atb", rf"Ascend-cann-atb(?: Version)? ?: ?{_V}"),
     ("mindie.version", "Ascend-mindie", rf"Ascend-mindie ?: ?(?:MindIE )?{_V}"),
     ("mindie.version", "Ascend-mindie_", r"Ascend-mindie(?:-\w+)?_(?P<value>\d+\.[\w.]+?)_linux"),
-    ("soc", "soc_version", r"soc_version(?: is| ?[:=\[(] ?)[\[\"' ]{0,2}(?P<value>Ascend\d{3}\w*(?:-1)?)"),
+    ("soc", "soc_version", r"soc_version(?: is ?| ?[:\[] ?)[\[\"' ]{0,2}(?P<value>Ascend\d{3}\w*(?:-1)?)"),
     ("soc", "soc version is ", r"soc version is (?P<value>Ascend\d{3}\w*(?:-1)?)"),
     ("soc", "SOC version: ", r"SOC version: (?P<value>Ascend\d{3}\w*(?:-1)?)"),
     ("soc", "--target=Ascend", r"--target=(?P<value>Ascend\d{3}\w*)"),

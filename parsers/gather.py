@@ -16,8 +16,8 @@ from parsers.rows import Document, Fact, Metric
 FACTS = 20_000
 METRICS = 200_000
 """Most that one text may yield; beyond that it is no environment text but a flood."""
-LONGEST = 400
-"""Characters kept of a value."""
+LONGEST = 4000
+"""Characters kept of a value: library paths are long, and what they lack counts."""
 
 _NUMBER = re.compile(r"\s{0,80}([+-]?\d{1,18}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?)(?![\d:])", re.ASCII)
 _SOC = re.compile(

@@ -77,7 +77,7 @@ _CHIPS = frozenset(
      "device type", "device name", "hardware", "npu chip", "ascend chip", "accelerator", "card", "npu card"}
 )  # fmt: skip
 
-_PAIR = re.compile(r"[#\s*>-]{0,8}([A-Za-z][\w .()/-]{0,48}?)\s{0,16}(==|=|:|：)\s{0,16}(\S.{0,300})", re.ASCII)
+_PAIR = re.compile(r"[#\s*>\"'-]{0,8}([A-Za-z][\w .()/-]{0,48}?)[\"']?\s{0,16}(==|=|:|：)\s{0,16}(\S.{0,300})", re.ASCII)
 _VERSION = re.compile(r"[\"'\[(]{0,2}(?:[A-Za-z][A-Za-z-]{0,24}[ _=-]{1,3})?[vV]?(\d{1,4}(?:\.\w{1,24}){1,7}(?:[+-][\w.]{1,60})?)", re.ASCII)
 _CHIP = re.compile(
     r"(?:Ascend ?)?(910[ _]?93\d\d|910B\d?C?(?:-1)?|910PremiumA|910Pro[AB]|910[AC]|310P\d?|310B\d?|950(?:PR|DT)(?:_\w{4,5})?)(?![\w])", re.IGNORECASE
@@ -116,13 +116,13 @@ class _Installed:
                 continue
             text = line.strip()
             if text:
-                self._line(text, at, line[0] in " \t")
+                self._line(text, at)
             else:
                 self._settle()
                 self.listing = False
         self._settle()
 
-    def _line(self, text: str, at: int, indented: bool) -> None:
+    def _line(self, text: str, at: int) -> None:
         if self._title(text):
             return
         if "=" in text[:64] or ":" in text[:64] or "：" in text[:64]:
@@ -132,7 +132,7 @@ class _Installed:
                     if "==" in text:
                         return
             if seen := _PAIR.match(text):
-                self._pair(seen[1], seen[2], seen[3].strip(), at, text[0] == "#", indented)
+                self._pair(seen[1], seen[2], seen[3].strip(), at, quoted=text[0] in "\"'")
                 return
         if seen := _LISTED.match(text):
             self._package(seen[1], seen[2], at, sure=self.listing)
@@ -162,7 +162,7 @@ class _Installed:
             return True
         return False
 
-    def _pair(self, key: str, sign: str, value: str, at: int, comment: bool, indented: bool) -> None:
+    def _pair(self, key: str, sign: str, value: str, at: int, *, quoted: bool) -> None:
         if sign == "=" and " " not in key:
             if key in self.block:
                 self._settle()
@@ -175,7 +175,7 @@ class _Installed:
             if key in ("Version", "version", "os", "arch") and (self.section or key == "Version"):
                 return
         plain = " ".join(key.lower().replace("_", " ").replace("-", " ").split())
-        if key == "Name" and sign == ":":
+        if key == "Name" and sign == ":" and not quoted:
             self.shown = value
             return
         if key == "Version" and sign == ":" and self.shown:
@@ -191,12 +191,19 @@ class _Installed:
             return  # of the file's own format
         if plain in VERSIONS:
             self._version(VERSIONS[plain], value, at)
-        elif plain in TEXTS and not (plain in ("os", "image") and ("/" not in value and plain == "image" or value in ("linux", "posix", "nt"))):
-            self.gather.fact(TEXTS[plain], value.strip("\"',"), at)
+        elif plain in TEXTS:
+            self._text(plain, value.strip("\"',"), at)
         elif plain in _CHIPS and (chip := _CHIP.search(value[:160])):
             self.gather.fact("soc", soc_name(chip[1].replace(" ", "_")), at)
         elif (package := normal(key)) in PACKAGES and (seen := _VERSION.match(value)):
             self._package(package, seen[1], at, sure=True)
+
+    def _text(self, key: str, value: str, at: int) -> None:
+        if key == "image" and "/" not in value:
+            return  # more likely a picture
+        if key == "os" and value in ("linux", "posix", "nt"):
+            return  # of an install file
+        self.gather.fact(TEXTS[key], value, at)
 
     def _version(self, name: str, value: str, at: int) -> None:
         seen = _VERSION.match(value)

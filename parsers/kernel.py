@@ -8,7 +8,7 @@ are not copied but interned: a row carries the number of a span that Python turn
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,11 +23,14 @@ def compiled(signature: str) -> Callable[[Function], Function]:
     Without the runtime that counts references to arrays: it would cost more than all the rest."""
     import numba
 
+    njit: Any = numba.njit  # `_nrt` is not in its types
+
     def make(function: Function) -> Function:
         try:
-            return numba.njit(signature, cache=True, nogil=True, _nrt=False)(function)  # type: ignore[no-any-return]
+            machine = njit(signature, cache=True, nogil=True, _nrt=False)(function)
         except RuntimeError:  # no folder to keep it in
-            return numba.njit(signature, nogil=True, _nrt=False)(function)  # type: ignore[no-any-return]
+            machine = njit(signature, nogil=True, _nrt=False)(function)
+        return cast("Function", machine)
 
     return make
 
@@ -44,8 +47,9 @@ NONE = -(1 << 62)
 # STATE of a row: how it was read, then bits
 CLAIMED, ASKED, BARE = 0, 1, 2
 """Read here; to be read by Python; no record at all, a line of its own."""
-CODE, UNCLEAN, LATER, DROPPED = 4, 8, 16, 32
-"""May carry an error code; its first line is not plain (CR or bytes over 127); a later line is not; joined to the row above."""
+CODE, UNCLEAN, LATER, DROPPED, RANKED, OTHER = 4, 8, 16, 32, 64, 128
+"""May carry an error code; its first line is not plain (CR or bytes over 127); a later line is not; joined to the row above;
+its message may name its rank, or a device in another way than device_id."""
 
 LONGEST = 60 << 10
 """A longer line is left to Python."""
@@ -63,7 +67,7 @@ PAIR, ODD = 1, 2
 def _look(data: Any, start: int, count: int, out: Any) -> None:
     """Which of data[start:start+count] need a second look; simple enough to become vector instructions.
 
-    PAIR: the second letter of what an id's or a code's name ends with (id, ce, de, me, lt, No) before what may lead to its number;
+    PAIR: the second letter of what an id's or a code's name ends with (id, ce, de, me, lt, No, nk, rn, no) before what may lead to its number;
     ODD: see `find_lines`."""
     here = data[start : start + count]
     before = data[start - 1 : start - 1 + count]
@@ -72,7 +76,8 @@ def _look(data: Any, start: int, count: int, out: Any) -> None:
         c, b, a = here[k], before[k], after[k]
         pair = ((c == 100) | (c == 68)) & ((b == 105) | (b == 73))
         pair |= (c == 101) & ((b == 99) | (b == 100) | (b == 109))
-        pair |= ((c == 116) & (b == 108)) | ((c == 111) & (b == 78))
+        pair |= ((c == 116) & (b == 108)) | ((c == 111) & (b == 78)) | ((c == 107) & (b == 110))
+        pair |= ((c == 110) & (b == 114)) | ((c == 111) & (b == 110))
         pair &= (a == 32) | (a == 61) | (a == 58) | (a == 91) | (a == 40) | (a == 9) | (a == 48)
         odd = (c < 32) | (c >= 128) | (c == 94) | (c == 92)
         out[k] = np.uint8(pair) | (np.uint8(odd) << np.uint8(1))
@@ -102,7 +107,9 @@ def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: A
                 lowest = left & (~left + np.uint64(1))
                 left ^= lowest
                 # the lowest bit set, as the number of its byte
-                byte = np.int64((((lowest | lowest >> np.uint64(1)) & np.uint64(0x0101010101010101)) * np.uint64(0x0001020304050607)) >> np.uint64(56))
+                byte = np.int64(
+                    (((lowest | lowest >> np.uint64(1)) & np.uint64(0x0101010101010101)) * np.uint64(0x0001020304050607)) >> np.uint64(56)
+                )
                 i = base + 8 * w + byte
                 what = look[8 * w + byte]
                 c = data[i]
@@ -127,7 +134,9 @@ def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: A
                         seen |= SPELLED
                 elif c == 92:  # \x1b \033 \u001b
                     if i + 3 < stop and (
-                        (data[i + 1] == 120 and data[i + 2] == 49) or (data[i + 1] == 48 and data[i + 2] == 51) or (data[i + 1] == 117 and data[i + 2] == 48)
+                        (data[i + 1] == 120 and data[i + 2] == 49)
+                        or (data[i + 1] == 48 and data[i + 2] == 51)
+                        or (data[i + 1] == 117 and data[i + 2] == 48)
                     ):
                         seen |= SPELLED
         base += size
@@ -263,9 +272,9 @@ def _ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tab
 
     `at`: index of the first mark that may lie in the message; returns that of the first one behind it."""
     stream = task = -1
-    device = logic = chip = -1  # the number times 8 plus its count of digits: "03" and "3" are two texts
-    devices = logics = chips = 0  # 0, 1 or 2 for several
-    code = False
+    device = -1  # the number times 8 plus its count of digits: "03" and "3" are two texts
+    devices = 0  # 0, 1 or 2 for several
+    other = code = False
     while at < marked and marks[at] < start + 2:
         at += 1
     while at < marked and marks[at] < stop - 1:
@@ -317,47 +326,22 @@ def _ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tab
                             found = _number(data, g, e) * 8 + e - g
                             devices = 1 if devices == 0 or (devices == 1 and found == device) else 2
                             device = found
-                    g = p
-                    if _is(data, g, stop, 61) or _is(data, g, stop, 58) or _is(data, g, stop, 91):
-                        g = _blank(data, g + 1, stop)
-                        e = _digits(data, g, stop, 5)
-                        if e > 0:
-                            found = _number(data, g, e) * 8 + e - g
-                            w = q
-                            named = False  # logicDevId, as against logicId
-                            if w - 3 >= start and (data[w - 3] == 100 or data[w - 3] == 68) and data[w - 2] == 101 and data[w - 1] == 118:
-                                w -= 3
-                                if w - 1 >= start and data[w - 1] == 95:
-                                    w -= 1
-                                named = True
-                            if (named and _ends4(data, start, w, 111, 103, 105, 99)) or _ends4(data, start, k, 111, 103, 105, 99):
-                                logics = 1 if logics == 0 or (logics == 1 and found == logic) else 2
-                                logic = found
-                            else:
-                                plain = data[i - 2] != 95  # PhyId, not Phy_Id
-                                v = k
-                                if _ends3(data, start, v, 100, 101, 118):
-                                    v -= 3
-                                    if v - 1 >= start and data[v - 1] == 95:
-                                        v -= 1
-                                    hit = (v - 2 >= start and data[v - 2] == 104 and data[v - 1] == 121)
-                                else:
-                                    hit = _ends3(data, start, k, 104, 105, 112) or (k - 2 >= start and data[k - 2] == 104 and data[k - 1] == 121 and not plain and b == 105)
-                                    if not hit and plain and b == 73 and _ends3(data, start, k, 80, 104, 121):
-                                        v = k - 3
-                                        if v - 1 >= start and data[v - 1] == 95:
-                                            v -= 1
-                                        hit = _ends3(data, start, v, 100, 101, 118)
-                                if hit:
-                                    chips = 1 if chips == 0 or (chips == 1 and found == chip) else 2
-                                    chip = found
+                    if k > start:  # logicDevId, chipId, phyId: left to Python where no device_id decides
+                        w = data[k - 1]
+                        other = other or w == 99 or w == 112 or w == 121 or w == 118 or w == 101
                     k = i - 1
                     if k - 1 >= start and (data[k - 1] == 95 or data[k - 1] == 32) and _ends4(data, start, k - 1, 118, 101, 110, 116):
                         for y in range(i + 1, min(i + 9, stop - 1)):
                             if data[y] == 48 and (data[y + 1] == 120 or data[y + 1] == 88):
                                 code = True
         elif c == 101:  # e
-            if _ends3(data, start, i, 118, 105, 99) and i - 5 >= start and data[i - 4] == 101 and data[i - 5] == 100 and not _letter(data, i - 6, start):
+            if (
+                _ends3(data, start, i, 118, 105, 99)
+                and i - 5 >= start
+                and data[i - 4] == 101
+                and data[i - 5] == 100
+                and not _letter(data, i - 6, start)
+            ):
                 p = i + 1
                 g = _blank(data, p, stop)
                 if _is(data, g, stop, 61) or _is(data, g, stop, 91) or _is(data, g, stop, 40) or _is(data, g, stop, 58):
@@ -378,28 +362,17 @@ def _ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tab
         elif c == 116:  # result
             if data[i - 1] == 108 and data[i - 2] == 117:
                 code = True
-        elif c == 111 and data[i - 1] == 78:  # rrNo[ rrorNo:
-            code = True
-    if devices == 0:
-        if logics or chips:
-            known = False
-            for k in range(start, stop - 1):
-                if data[k] == 101 and data[k + 1] == 118:
-                    known = True
-                    break
-                if data[k] == 104 and data[k + 1] == 105 and k + 2 < stop and data[k + 2] == 112:
-                    known = True
-                    break
-            if known:
-                if logics:
-                    devices, device = logics, logic
-                else:
-                    devices, device = chips, chip
+        elif c == 111 or c == 110:  # errNo[ ErrorNo: errno[ return[
+            code = code or following != 32
+        elif c == 107 and following == 91 and data[i - 2] == 97:  # ank[
+            table[STATE, row] |= RANKED
     table[DEVICE, row] = device >> 3 if devices == 1 else NONE
     table[STREAM, row] = stream if stream >= 0 else NONE
     table[TASK, row] = task if task >= 0 else NONE
     if code:
         table[STATE, row] |= CODE
+    if other and devices == 0:
+        table[STATE, row] |= OTHER
     return at
 
 
@@ -416,8 +389,6 @@ def _function(data: Any, p: int, stop: int) -> int:
     while k < limit and _word(data[k]):
         k += 1
     return k if k < stop and data[k] == 58 and k - p <= 201 else -1
-
-
 
 
 @compiled("i8(u1[::1],i8,i8,i8)")
@@ -488,7 +459,9 @@ def _head(data: Any, start: int, stop: int) -> bool:
 
 
 @compiled("i8(u1[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8[::1],b1[::1])")
-def _plog(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any, day: Any, sound: Any) -> int:
+def _plog(
+    data: Any, start: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any, day: Any, sound: Any
+) -> int:
     """Read the head of a CANN record. 1: done, 0: the line is none, -1: ask Python."""
     limit = min(stop, start + 240) - 1
     k = start + 1
@@ -551,6 +524,8 @@ def _plog(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, val
             k = q
             while k < stop and k < q + 10 and 48 <= data[k] <= 57:
                 k += 1
+            if _is(data, k, stop, 48) or (k < stop and 48 < data[k] <= 57):  # eleven digits
+                return -1
             tid = _number(data, q, k)
             p = k + 1 if _is(data, k, stop, 32) else k
             k = _function(data, p, stop)
@@ -616,7 +591,22 @@ def _plog(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, val
 
 @compiled("i8(u1[::1],i8,i8,i4[::1],u1[::1],i4[::1],i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8[::1],b1[::1])")
 def read_plog(
-    data: Any, start: int, lines: int, ends: Any, flags: Any, marks: Any, marked: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any, day: Any, sound: Any
+    data: Any,
+    start: int,
+    lines: int,
+    ends: Any,
+    flags: Any,
+    marks: Any,
+    marked: int,
+    table: Any,
+    row: int,
+    keys: Any,
+    values: Any,
+    spans: Any,
+    counts: Any,
+    seed: Any,
+    day: Any,
+    sound: Any,
 ) -> int:
     """Rows of a segment whose lines are plog records and what continues them, from row `row` on; returns the next free row."""
     at = start

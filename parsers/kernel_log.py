@@ -56,7 +56,11 @@ _KLOGD = re.compile(r"\[klogd\.c:([0-9]{1,6})\]\[ {0,12}([0-9]{1,20}\.[0-9]{1,9}
 
 _SEVERITY_TAG = r"(?:\[(ERROR|WARN|INFO|NOTICE|EVENT|DBG|DEBUG)\] ?)?"
 _ASCEND = re.compile(
-    r"\[ascend\] ?" + _SEVERITY_TAG + r"\[([\w -]{1,64})\] ?(?:\[[a-z]\w{0,63}\] ?)?" + _SEVERITY_TAG + r"(?:\[([\w.]{1,200})[ :,]([0-9]{1,9})\] ?)?(?:\[T([0-9]{1,10})\] ?)?"
+    r"\[ascend\] ?"
+    + _SEVERITY_TAG
+    + r"\[([\w -]{1,64})\] ?(?:\[[a-z]\w{0,63}\] ?)?"
+    + _SEVERITY_TAG
+    + r"(?:\[([\w.]{1,200})[ :,]([0-9]{1,9})\] ?)?(?:\[T([0-9]{1,10})\] ?)?"
 )
 _WHO = re.compile(r"<([^>\n]{1,80}?)(?::([0-9]{1,10}))(?:[:,]([0-9]{1,10}))?(?:[:,]([0-9]{1,10}))?> ?")
 _KWORKER = re.compile(r"<(kworker/u?[0-9]{1,5}:[0-9]{1,5}\w{0,4}(?:-[\w-]{1,40})?):([0-9]{1,10})(?:[:,]([0-9]{1,10}))?(?:[:,]([0-9]{1,10}))?> ?")
@@ -116,9 +120,9 @@ def ascend(body: str, at: int, record: Record) -> None:
         record.message, record.message_at = text, at
         return
     record.message, record.message_at = text[end:], at + end
-    if "dev" in record.message or "hy" in record.message:
+    if record.device is None and ("dev" in record.message or "hy" in record.message):
         record.device = device_of(record.message)
-    if "vent" in record.message:
+    if not record.code and "vent" in record.message:
         record.code = event_code(record.message)
 
 

@@ -130,6 +130,12 @@ def stream_and_task(text: str) -> tuple[int | None, int | None]:
     return int(stream[1]) if stream else None, int(task[1]) if task else None
 
 
+def rank_of(text: str) -> int | None:
+    """The rank of the process itself, from an HCCL message that tells it together with the number of ranks."""
+    seen = _JOINED.search(text) if "ank[" in text else None
+    return int(seen[1] or seen[2]) if seen else None
+
+
 def split_glued(line: str) -> list[tuple[int, str]]:
     """Records that stand on one line because a line end was lost, as (index in the line, record); mostly just the line itself."""
     if line.find("): ", 1) < 0 and line.find("):2", 1) < 0:
@@ -247,8 +253,8 @@ def read(line: str, clock_name: str, grammar: str) -> Record | None:
     device = device_of(message) if "ev" in message or "hip" in message else None  # dev, device, logicDev; chip
     stream, task = stream_and_task(message)
     severity, module, pid, process = head
-    if rank is None and module == "HCCL" and "ank[" in message and (seen := _JOINED.search(message)):
-        rank = int(seen[1] or seen[2])
+    if rank is None and module == "HCCL":
+        rank = rank_of(message)
     return Record(
         message, at, ts, clock_name if ts is not None else "none", severity, grammar, module, process, "", pid, tid, device, rank, stream, task,
         function, src_file, src_line, error_code(message),

@@ -60,11 +60,16 @@ class _Json(msgspec.Struct):
 _JSON = msgspec.json.Decoder(_Json)
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:[+-]\d\d:\d\d)?)Z? (?:stdout|stderr) [FP] ?", re.ASCII)
 _PLATFORM = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3})\]\[([\w.-]{1,253})\] ", re.ASCII)
+# kubectl logs --timestamps, docker logs -t: only before what a program of ours prints, for syslog looks the same
+_STAMPED = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,9}Z) (?=[(\[]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[ :]|Traceback|E[A-Z]\d{4})", re.ASCII
+)
+_COMPOSE = re.compile(r"[A-Za-z][\w.-]{0,80} {1,12}\| ", re.ASCII)
 _POD = re.compile(r"\[pod/[\w./-]{1,300}\] ", re.ASCII)
 _RANK = re.compile(r"\[(?:rank|Rank |default|worker)(\d{1,6})\]:? ?", re.ASCII)
 _SRUN = re.compile(r" {0,4}(\d{1,5}): ?(?=\[|Traceback|[A-Za-z]{1,40}Error)", re.ASCII)
 _GREP = re.compile(r"/?[\w.@/+-]{1,400}?\.(?:log|txt|out)(?:\.\d{1,3})?[:-]\d{1,9}[:-]", re.ASCII)
-_PROCESS = re.compile(r"\(([A-Za-z_][\w.:]{0,80})(?: rank=(\d{1,6}))?(?: pid=(\d{1,10}))?(?:, ip=[\w.:]{1,45})?\)(?: |$)", re.ASCII)
+_PROCESS = re.compile(r"\((?:([A-Za-z_][\w.:]{0,80})(?![\w=]))?(?: rank=(\d{1,6}))?(?: ?pid=(\d{1,10}))?(?:, ip=[\w.:]{1,45})?\)(?: |$)", re.ASCII)
 _ROLE = re.compile(r"_(DP|PP|TP|EP|DCP|PCP|SP)(\d{1,6})", re.ASCII)
 
 
@@ -110,7 +115,7 @@ def _one(line: str, at: int, seen: Peeled) -> int:
     if first == "{":
         return _docker(line, seen) if at == 0 and '"log":' in line else at
     if first.isdigit() and line[at + 10 : at + 11] == "T":
-        found = _CRI.match(line, at)
+        found = _CRI.match(line, at) or _STAMPED.match(line, at)
         if found is None:
             return at
         _time(seen, found[1], utc=True)
@@ -121,11 +126,15 @@ def _one(line: str, at: int, seen: Peeled) -> int:
             seen.rank = int(found[1])
             return found.end()
     if at == 0 and first.isascii() and (first.isalnum() or first in "/._"):
-        return _grep(line)
+        return _labelled(line)
     return at
 
 
-def _grep(line: str) -> int:
+def _labelled(line: str) -> int:
+    """Index behind what docker compose (`service-1  | `) or grep (`path.log:123:`) put before a line."""
+    if " | " in line[:90]:
+        found = _COMPOSE.match(line)
+        return found.end() if found else 0
     head = line[:420]
     if ".log" not in head and ".txt" not in head and ".out" not in head:
         return 0
@@ -138,10 +147,10 @@ def _process(line: str, at: int, seen: Peeled) -> int:
     if found is None or ("pid=" not in found[0] and "ip=" not in found[0]):
         return at
     name, rank, pid = found[1], found[2], found[3]
-    seen.process = name
+    seen.process = name or ""
     if pid:
         seen.pid = int(pid)
-    seen.rank = int(rank) if rank else rank_of(name)
+    seen.rank = int(rank) if rank else rank_of(seen.process)
     return found.end()
 
 

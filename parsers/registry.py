@@ -113,11 +113,16 @@ _LINE_END = re.compile(r"\r*\n|\r(?=\[)")
 
 
 def extract(text: str, kind: str) -> Document:
-    """Facts and numbers of a whole text, whatever its kind: people paste npu-smi tables and version lists into any file."""
+    """Facts and numbers of a whole text, whatever its kind: people paste npu-smi tables and version lists into any file.
+
+    What several extractors find on one line is kept once; line numbers count from 1, at `\\n` only.
+    """
     out = Document()
+    if kind in ("binary", "profile"):
+        return out
     for one in PARSERS:
         if "extract" in type(one).__dict__:
             found = one.extract(text)
             out.facts += found.facts
             out.metrics += found.metrics
-    return out
+    return Document(list(dict.fromkeys(out.facts)), list(dict.fromkeys(out.metrics)))

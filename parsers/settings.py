@@ -78,7 +78,7 @@ KNOWN = (
 )  # fmt: skip
 """Arguments that count wherever they are given as name=value or "name": value."""
 _GIVEN = re.compile(
-    r"[\"']?\s?[=:]\s?(\"[\w./+-]{1,120}\"|'[\w./+-]{1,120}'|-?\d[\w.]{0,24}|[Tt]rue|[Ff]alse|(?:torch\.)?b?float\d{1,2}|fp16|bf16|int8|auto|"
+    r"[\"']?\s?[=:]\s?(\"[\w./+-]{1,120}\"|'[\w./+-]{1,120}'|-?\d[\w.]{0,24}(?:(?<=[eE])-\d{1,3})?|[Tt]rue|[Ff]alse|(?:torch\.)?b?float\d{1,2}|fp16|bf16|int8|auto|"
     r"Ascend\w{1,20})(?![\w.(])",
     re.ASCII,
 )

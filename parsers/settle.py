@@ -17,6 +17,7 @@ state. Clocks of devices may be off by any amount: twins measure it, and where t
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
@@ -36,6 +37,10 @@ WRITE_SLACK = 20
 """Seconds between the last record of a file and its last write."""
 COMMON = 40
 """A text that stands in more files than this tells nothing apart."""
+
+
+_TAGS = re.compile(r"^(?:\[[A-Z_]{2,16}\])+ ?")
+"""Phases that plog prints before a text which consoles print bare: [INIT][DEFAULT]."""
 
 
 class ClockEvidence(msgspec.Struct, frozen=True):
@@ -76,7 +81,7 @@ class Offset(msgspec.Struct, frozen=True):
 
 def twin_key(message: str) -> str:
     """The text by which a line is recognised in another file; empty for a text that is too common or too short to be one."""
-    text = message.strip()[:200]
+    text = _TAGS.sub("", message.strip())[:200]
     letters = sum(letter.isalpha() for letter in text)
     return text if len(text) >= 32 and letters >= 16 and any(letter.isdigit() for letter in text) else ""
 
@@ -110,12 +115,12 @@ def settle(files: Iterable[ClockEvidence], given: int | None = None) -> dict[int
             known[one.file_id] = Offset(0, "assumed", "default")
             del open_files[one.file_id]
     _spread(known, open_files, edges)
-    while open_files:
-        group = _group(next(iter(open_files)), open_files, edges)
-        offset = _of_group(group, open_files, zones, given)
+    groups = _groups(open_files, edges)
+    for group in sorted(groups, key=lambda group: (max(group.values()) == 0, min(group))):  # those that span zones first: they tell of the others
+        alike = _alike(group, files, known) if max(group.values()) == 0 and given is None else None
+        offset = alike or _of_group(group, open_files, zones, given)
         for file_id, printed_ahead in group.items():
             known[file_id] = msgspec.structs.replace(offset, seconds=offset.seconds + printed_ahead)
-            del open_files[file_id]
     return known
 
 
@@ -240,6 +245,25 @@ def _zones(files: list[ClockEvidence], known: dict[int, Offset]) -> dict[str, tu
             counts[one.node][zone] += 1
             counts[""][zone] += 1
     return {node: max(((zone, count) for zone, count in zones.items()), key=lambda item: (item[1], -item[0])) for node, zones in counts.items()}
+
+
+def _groups(open_files: dict[int, ClockEvidence], edges: dict[int, list[_Edge]]) -> list[dict[int, int]]:
+    """All open files, those that hang together in one group each."""
+    groups: list[dict[int, int]] = []
+    for file_id in open_files:
+        if not any(file_id in group for group in groups):
+            groups.append(_group(file_id, open_files, edges))
+    return groups
+
+
+def _alike(group: dict[int, int], files: list[ClockEvidence], known: dict[int, Offset]) -> Offset | None:
+    """The offset that all settled files with the same kind of clock have, where it is one and was measured: consoles of all nodes are
+    mostly set up alike."""
+    clocks = {one.clock for one in files if one.file_id in group}
+    same = [known[one.file_id] for one in files if one.clock in clocks and one.file_id in known and known[one.file_id].sure != "unset"]
+    if len(clocks) == 1 and len({offset.seconds for offset in same}) == 1 and same[0].seconds:
+        return Offset(same[0].seconds, "likely", "nodes", len(same))
+    return None
 
 
 def _group(start: int, open_files: dict[int, ClockEvidence], edges: dict[int, list[_Edge]]) -> dict[int, int]:

@@ -47,7 +47,7 @@ def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial
     scanner = scan.Scanner.load(rules)
     roles = {rule.id: rule.role for rule in rules.rules}
     for rule in only if only is not None else rules.rules:
-        if not rule.examples.match and not any(leaf.fact or leaf.metric for leaf in scan.leaves_of(rule.match)):
+        if not rule.examples.match and all(leaf.of_line for leaf in scan.leaves_of(rule.match)):
             yield Trial(rule.id, rule.file, rule.line, "has no example on which it must fire")
         for example in rule.examples.match:
             hits, counts = hits_of(scanner, example)

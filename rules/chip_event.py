@@ -40,6 +40,13 @@ HANDLING = {
     "SeparateNPU": Text("take the NPU out of service", "隔离 NPU"),
 }
 """How the cluster software handles an event."""
+FAULT_CLASSES = {
+    "Hardware": Text("hardware", "硬件"),
+    "Software": Text("software", "软件"),
+    "Software/Hardware": Text("software or hardware", "软件或硬件"),
+    "User": Text("caused by the user's program", "用户程序引起"),
+}
+"""What the vendor's fault diagnosis files an event under."""
 _SIDES = {1: Text("host", "Host 侧"), 2: Text("device", "Device 侧")}
 
 

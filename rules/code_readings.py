@@ -63,7 +63,6 @@ _MS_KINDS = {
 _LEVELS = {"E": Text("error", "错误"), "W": Text("warning", "警告"), "I": Text("information", "信息")}
 
 
-
 @lru_cache(maxsize=4096)
 def readings(text: str, context: str) -> tuple[Meaning, ...]:
     """Of one code, or of the codes in a line."""
@@ -232,7 +231,11 @@ def _of_event(event: chip_event.ChipEvent) -> Meaning:
     parts = [
         Part("side", f"{event.id >> 30}", event.side),
         Part("module" if event.blackbox else "node", f"{event.node_type:#x}", number),
-        Part("sub-module" if event.blackbox else "sensor", f"{event.sensor_type:#x}", Text("", "")),
+        Part(
+            "sub-module" if event.blackbox else "sensor",
+            f"{event.sensor_type:#x}",
+            Text("sub-module", "子模块") if event.blackbox else Text("sensor type", "传感器类型"),
+        ),
         Part("function code" if event.blackbox else "state", f"{event.state:#x}", event.text),
     ]
     if event.severity is not None:
@@ -242,7 +245,9 @@ def _of_event(event: chip_event.ChipEvent) -> Meaning:
     if event.handling:
         parts.append(Part("cluster handling", event.handling, chip_event.HANDLING.get(event.handling, Text(event.handling, event.handling))))
     if event.fault_class:
-        parts.append(Part("fault class", event.fault_class, Text(event.fault_class, event.fault_class)))
+        parts.append(
+            Part("fault class", event.fault_class, chip_event.FAULT_CLASSES.get(event.fault_class, Text(event.fault_class, event.fault_class)))
+        )
     family = "bbox" if event.blackbox else "event"
     source = "driver and cluster event lists" if chip_event.listed(event.id) else "bits of the id"
     return Meaning(

@@ -40,7 +40,7 @@ def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
 
     found = False
     for rule in packs.load(pack or []).rules:
-        patterns = " ".join(" ".join((*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric)) for leaf in leaves_of(rule.match))
+        patterns = " ".join(" ".join((*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric, leaf.mismatch)) for leaf in leaves_of(rule.match))
         remedies = " ".join(text for texts in rule.remedy.values() for text in texts)
         hay = f"{rule.id} {rule.root_cause} {rule.title.en} {rule.title.zh} {remedies} {patterns}".lower()
         if all(word.lower() in hay for word in words):
@@ -133,7 +133,7 @@ def rule_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     leaf_fields: dict[str, Any] = {key: texts for key in ("contains", "code", "not_contains", "severity", "module")}
-    leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric")}
+    leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch")}
     leaf_fields |= {"ignore_case": {"type": "boolean"}, "source": {"oneOf": [sources, {"type": "array", "items": sources}]}, "near": near}
     leaf = {"type": "object", "properties": leaf_fields, "additionalProperties": False, "oneOf": [{"required": [key]} for key in reader.MATCHERS]}
     node = {"$ref": "#/$defs/node"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -11,7 +12,7 @@ import msgspec
 from rules import scan
 from rules.expression import Expression, ExpressionError
 from rules.model import Count, FactRow, Finding, Group, Hit, Leaf, MetricRow, Near, Node, Rule, RuleSet, Scope, Series
-from rules.versions import satisfies
+from rules.versions import check, satisfies
 
 STEPS = 20_000
 """Lines tried for one rule before it is given up; a rule that needs more is named in the notes."""
@@ -65,7 +66,7 @@ class Evaluator:
 
     def _touched(self, number: int, rule: Rule) -> bool:
         """Whether any line, fact or metric the rule looks for is there at all; most rules end here."""
-        return any(bool(leaf.fact or leaf.metric) or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(
+        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(
             rule.metrics
         )
 
@@ -109,8 +110,34 @@ class Evaluator:
             return [_fact_hit(row) for row in self.evidences.facts if fnmatch.fnmatchcase(row.name, leaf.fact)]
         if leaf.metric:
             return [_metric_hit(row) for row in self.evidences.metrics if fnmatch.fnmatchcase(row.name, leaf.metric)]
+        if leaf.mismatch:
+            return [hit for hit in self._mismatches if fnmatch.fnmatchcase(hit.captures["name"], leaf.mismatch)]
         found = self._hits.get(self._index.get((number, leaf.id), -1), [])
         return [hit for hit in found if (hit.file_id, hit.line_no) not in self.noise and _admits(leaf, hit)]
+
+    @functools.cached_property
+    def _mismatches(self) -> list[Hit]:
+        """Versions of one node that contradict each other, each on the line of its left side."""
+        nodes: dict[str, dict[str, FactRow]] = {}
+        for row in self.evidences.facts:
+            nodes.setdefault(row.node, {}).setdefault(row.name, row)
+        hits = []
+        for rows in nodes.values():
+            for found in check({name: row.value for name, row in rows.items()}):
+                captures = {
+                    "name": found.relation,
+                    "left": found.left.removesuffix(".version"),
+                    "left_version": found.left_version,
+                    "right": found.right.removesuffix(".version"),
+                    "right_version": found.right_version,
+                    "expected": found.expected.en,
+                    "expected_zh": found.expected.zh,
+                    "strength": found.strength,
+                }
+                at = rows.get(found.left) or rows.get(found.right)
+                if at is not None:
+                    hits.append(msgspec.structs.replace(_fact_hit(at), captures=captures))
+        return hits
 
     def fact(self, name: str) -> str | None:
         for row in self.evidences.facts:

@@ -52,7 +52,7 @@ def explain(ident: str, rules: RuleSet, leaves: Sequence[scan.LeafRef], evaluato
     parts = []
     for leaf in scan.leaves_of(rule.match):
         admitted = evaluator.candidates(number, leaf)
-        lines = len(admitted) if leaf.fact or leaf.metric else evaluator.evidences.counts.get(index[number, leaf.id], 0)
+        lines = len(admitted) if not leaf.of_line else evaluator.evidences.counts.get(index[number, leaf.id], 0)
         shown = tuple(Evidence(hit.file, hit.line_no, hit.text, "context", hit.ts, leaf.id) for hit in admitted[:3])
         parts.append(Part(leaf.id, pattern_of(leaf), lines, len(admitted), shown, leaf.id not in optional))
     place = next((n for n, finding in enumerate(conclusion.findings) if finding.rule.id == ident), None)
@@ -70,7 +70,8 @@ def pattern_of(leaf: Leaf) -> str:
         return "contains " + ", ".join(repr(word) for word in leaf.contains)
     if leaf.codes:
         return "code " + ", ".join(leaf.codes)
-    return f"regex {leaf.regex}" if leaf.regex else f"fact {leaf.fact}" if leaf.fact else f"metric {leaf.metric}"
+    named = (("regex", leaf.regex), ("fact", leaf.fact), ("metric", leaf.metric), ("mismatch", leaf.mismatch))
+    return next((f"{name} {value}" for name, value in named if value), "")
 
 
 def _optional(rule: Rule) -> set[str]:

@@ -47,7 +47,7 @@ class Near(msgspec.Struct, frozen=True):
 
 
 class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
-    """One kind of line, fact or number a rule looks for. Exactly one of contains, regex, codes, fact, metric is set."""
+    """One kind of line, fact or number a rule looks for. Exactly one of contains, regex, codes, fact, metric, mismatch is set."""
 
     id: str
     contains: tuple[str, ...] = ()
@@ -59,12 +59,21 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     """Name of a fact, `*` allowed; the capture `value` holds its value."""
     metric: str = ""
     """Name of a metric, `*` allowed; captures: value, label, device."""
+    mismatch: str = ""
+    """Relation of two versions that contradict each other (`versions.check`), `*` allowed; captures: left, left_version, right,
+    right_version, expected, expected_zh."""
     not_contains: tuple[str, ...] = ()
     ignore_case: bool = False
     source: tuple[str, ...] = ()
     severity: tuple[str, ...] = ()
     module: tuple[str, ...] = ()
     near: Near | None = None
+
+
+    @property
+    def of_line(self) -> bool:
+        """Whether it looks at lines; else at facts, numbers or pairs of versions."""
+        return not (self.fact or self.metric or self.mismatch)
 
 
 class Group(msgspec.Struct, frozen=True, tag="group"):

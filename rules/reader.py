@@ -21,9 +21,9 @@ RULE_KEYS = (
     "explains", "action", "remedy", "references", "note", "replay", "examples",
 )  # fmt: skip
 _LEAF_KEYS = (
-    "id", "contains", "regex", "code", "fact", "metric", "not_contains", "ignore_case", "source", "severity", "module", "near",
+    "id", "contains", "regex", "code", "fact", "metric", "mismatch", "not_contains", "ignore_case", "source", "severity", "module", "near",
 )  # fmt: skip
-MATCHERS = ("contains", "regex", "code", "fact", "metric")
+MATCHERS = ("contains", "regex", "code", "fact", "metric", "mismatch")
 GROUPS = ("all", "any", "none_of", "sequence")
 SOURCES = (
     "plog", "device", "device-os", "firmware", "bbox", "kernel", "console", "mindie", "npu-smi", "hccn-tool", "environment", "cluster",
@@ -322,10 +322,10 @@ class _Reader:
         for one in source:
             if one not in SOURCES:
                 raise _Bad(f"there is no source {one!r}{_suggest(one, SOURCES)}; known are {', '.join(SOURCES)}", at)
-        for key in ("regex", "fact", "metric"):
+        for key in ("regex", "fact", "metric", "mismatch"):
             if value.get(key) is not None and not isinstance(value[key], str):
                 raise _Bad(f"`{key}` must be a text", at)
-        if given[0] in ("regex", "code", "fact", "metric") and not str(value[given[0]]).strip("[] "):
+        if given[0] != "contains" and not str(value[given[0]]).strip("[] "):
             raise _Bad(f"`{given[0]}` is empty, so it would match everything; give it a text", at)
         if len(value.get("regex") or "") > 4000:
             raise _Bad("the regex is longer than 4000 characters", at)
@@ -337,6 +337,7 @@ class _Reader:
             codes=self._strings(value.get("code"), "code", at),
             fact=value.get("fact") or "",
             metric=value.get("metric") or "",
+            mismatch=value.get("mismatch") or "",
             not_contains=tuple(word.lower() for word in refused) if ignore else refused,
             ignore_case=ignore,
             source=source,
@@ -386,6 +387,8 @@ def _captures(leaf: Leaf) -> frozenset[str]:
         return frozenset({"value", "name"})
     if leaf.metric:
         return frozenset({"value", "label", "device", "name"})
+    if leaf.mismatch:
+        return frozenset({"name", "left", "left_version", "right", "right_version", "expected", "expected_zh", "strength"})
     return frozenset(re.findall(r"\(\?P<(\w+)>", leaf.regex)) | {"text", "pid", "device", "rank", "node"}
 
 

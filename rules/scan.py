@@ -1,7 +1,7 @@
 """All patterns of all rules, matched in one pass over the bytes of a log.
 
-Every leaf becomes one expression of a single vectorscan database: a literal, or a regex relaxed so that it reports at least
-wherever the rule's own regex would match. What the database reports is then confirmed on the one line it points at, by the
+A single vectorscan database looks for the rarest texts that each pattern cannot do without (`literals`): one, or two of them in
+their order; a regex that needs no text at all stands in it as itself, relaxed. What the database reports is then confirmed on the one line it points at, by the
 rule's own words. So the cost of a scan hardly depends on how many rules there are, and a regex that could run away is held
 by a time limit on one line.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import hashlib
+import itertools
 import mmap
 import os
 import pathlib
@@ -22,7 +23,7 @@ import hyperscan
 import msgspec
 import regex
 
-from rules import catalog
+from rules import catalog, literals
 from rules.model import Count, Leaf, Node, Problem, RuleSet
 
 KEEP = 64
@@ -31,6 +32,8 @@ CONFIRM = 512
 """Lines of one leaf and chunk that are looked at; in a storm the further ones are taken as read."""
 LINE_HEAD, LINE_TAIL = 65536, 4096
 """Of a longer line only the head and the tail are matched against regexes."""
+OFTEN = 12
+"""Times a text may stand in the background (`literals`) to be looked for instead of its regex."""
 CAPTURE = 400
 """Characters kept of a capture."""
 SECONDS = 0.25
@@ -88,18 +91,19 @@ class Scanner:
         self._database = database
         self._scratch: tuple[int, Any] | None = None
         self._compiled: dict[int, regex.Pattern[str] | None] = {}
-        self._plain = {index for index, ref in enumerate(leaves) if len(ref.leaf.contains) == 1 and not ref.leaf.not_contains} | {
-            -1 - k for k, pattern in enumerate(extra) if not pattern.capture
-        }
+        self._plain = {n for n, ref in enumerate(leaves) if len(ref.leaf.contains) == 1 and not ref.leaf.not_contains}
         self._marks = {-1 - k for k, pattern in enumerate(extra) if not pattern.capture}
+        self._plain |= self._marks
+        self._needs: dict[int, list[literals.Texts]] = {}
 
     @classmethod
     def load(cls, rules: RuleSet, extra: Sequence[ExtraPattern] = ()) -> Scanner:
         """Compile the patterns, or load them from the cache beside this package's byte code."""
-        leaves = [LeafRef(n, leaf) for n, rule in enumerate(rules.rules) for leaf in leaves_of(rule.match) if not (leaf.fact or leaf.metric)]
+        leaves = [LeafRef(n, leaf) for n, rule in enumerate(rules.rules) for leaf in leaves_of(rule.match) if leaf.of_line]
         ids: dict[tuple[bytes, int], list[int]] = {}
         for index, ref in enumerate(leaves):
-            ids.setdefault(expression_of(ref.leaf), []).append(index)
+            for expression in expressions_of(ref.leaf):
+                ids.setdefault(expression, []).append(index)
         for k, pattern in enumerate(extra):
             ids.setdefault((relaxed(pattern.regex).encode(), _flags(pattern.ignore_case)), []).append(-1 - k)
         expressions = list(ids)
@@ -169,12 +173,15 @@ class Scanner:
             pattern = self._pattern(target)
         else:
             leaf = self.leaves[target].leaf
-            folded = text.lower() if leaf.ignore_case else text
+            folded = text.lower() if leaf.ignore_case or "(?i" in leaf.regex else text
             if not all(word in folded for word in leaf.contains) or any(word in folded for word in leaf.not_contains):
                 return None
             if leaf.contains:
                 return {}
             pattern = self._pattern(target)
+            for texts in self._needs[target]:
+                if not any(one in folded for one in texts):
+                    return None
         if pattern is None:
             return None
         try:
@@ -193,7 +200,8 @@ class Scanner:
                 source, ignore = self.extra[-1 - target].regex, self.extra[-1 - target].ignore_case
             else:
                 leaf = self.leaves[target].leaf
-                source, ignore = leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes), leaf.ignore_case
+                source, ignore = source_of(leaf), leaf.ignore_case
+                self._needs[target] = literals.required(source, ignore)
             self._compiled[target] = regex.compile(source, regex.I if ignore else 0)
         return self._compiled[target]
 
@@ -257,12 +265,27 @@ def escaped(literal: str) -> bytes:
     return b"".join(bytes([c]) if chr(c).isalnum() and c < 128 else b"\\x%02x" % c for c in literal.encode())
 
 
-def expression_of(leaf: Leaf) -> tuple[bytes, int]:
-    """The expression that reports wherever the leaf can match, and its flags."""
+def source_of(leaf: Leaf) -> str:
+    """The regex of a leaf that has one, or is one of codes."""
+    return leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes)
+
+
+def expressions_of(leaf: Leaf) -> list[tuple[bytes, int]]:
+    """Expressions, with their flags, of which at least one reports on every line that the leaf can match: the rarest texts that it needs,
+    or the regex itself where it needs none, or only such as logs are full of."""
     if leaf.contains:
-        return escaped(max(leaf.contains, key=len)), _flags(leaf.ignore_case)
-    source = leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes)
-    return relaxed(source).encode(), _flags(leaf.ignore_case)
+        words = sorted(leaf.contains, key=literals.rarity, reverse=True)
+        if len(words) == 1 or literals.frequency(words[0], leaf.ignore_case) <= OFTEN:
+            return [(escaped(words[0]), _flags(leaf.ignore_case))]
+        one, two = escaped(words[0]), escaped(words[1])
+        return [(one + b".*" + two, _flags(leaf.ignore_case)), (two + b".*" + one, _flags(leaf.ignore_case))]
+    source = source_of(leaf)
+    folded = literals.folds(source, leaf.ignore_case)
+    if sets := literals.required(source, leaf.ignore_case):
+        best, caseless = literals.compact(literals.rarest(sets, folded), folded)
+        if literals.often(best, caseless) <= OFTEN:
+            return [(escaped(text), _flags(caseless)) for text in sorted(best)]
+    return [(relaxed(source).encode(), _flags(leaf.ignore_case))]
 
 
 _NAMED = re.compile(r"\(\?P<\w+>")
@@ -270,9 +293,20 @@ _TAIL = re.compile(r"(?<!\\)(?P<loop>[+*]\??|\{\d*,?\d*\}\??)(?P<close>\)*)$")
 _ATOM = re.compile(r"(?:\\[a-zA-Z]|\.|\[\^?\]?(?:\\.|[^\]\\])*\])$")
 
 
+_BOUNDED = re.compile(r"(?P<atom>\\[a-zA-Z]|(?<!\\)\.|(?<!\\)\[\^?\]?(?:\\.|[^\]\\])*\])\{(?P<low>\d*)(?:,(?P<high>\d*))?\}")
+
+
+def _unbounded(match: re.Match[str]) -> str:
+    """A counted repeat costs a state for each count; without an upper bound it costs one, and the line itself is the bound."""
+    low, high = int(match["low"] or 0), match["high"]
+    if (high is None and low < 4) or (high and int(high) < 4):
+        return match[0]
+    return match["atom"] + ("+" if low else "*")
+
+
 def relaxed(source: str) -> str:
-    """The regex without names, and without a repeat at its end, which would report once for every character."""
-    out = _NAMED.sub("(", source)
+    """The regex without names and counts, and without a repeat at its end, which would report once for every character."""
+    out = _BOUNDED.sub(_unbounded, _NAMED.sub("(", source))
     for _ in range(8):
         tail = _TAIL.search(out)
         if tail is None:
@@ -289,23 +323,29 @@ def relaxed(source: str) -> str:
     return out
 
 
-def check_expression(leaf: Leaf) -> str:
-    """What is wrong with a leaf's pattern, or an empty text. Compiles it alone; meant for loading and lint."""
-    if leaf.regex:
-        try:
-            pattern = regex.compile(leaf.regex, regex.I if leaf.ignore_case else 0)
-        except regex.error as error:
-            return f"the regex cannot be read: {error}"
-        try:
-            if pattern.search("", timeout=SECONDS) is not None:
-                return "the regex matches an empty line, so it would match everything; give it a literal part"
-        except TimeoutError:
-            return "the regex takes too long on an empty line"
-    source, flags = expression_of(leaf)
+def check_regex(leaf: Leaf) -> str:
+    """What is wrong with a leaf's regex as such, or an empty text."""
+    if not leaf.regex:
+        return ""
     try:
-        _compile([(source, flags)])
+        pattern = regex.compile(leaf.regex, regex.I if leaf.ignore_case else 0)
+    except regex.error as error:
+        return f"the regex cannot be read: {error}"
+    try:
+        if pattern.search("", timeout=SECONDS) is not None:
+            return "the regex matches an empty line, so it would match everything; give it a literal part"
+    except TimeoutError:
+        return "the regex takes too long on an empty line"
+    return ""
+
+
+def check_expression(leaf: Leaf) -> str:
+    """Whether a leaf can be matched in linear time: what is wrong, or an empty text. Compiles it alone."""
+    ones = expressions_of(leaf)
+    try:
+        _compile(ones)
     except hyperscan.error as error:
-        if _with_prefilter([(source, flags)]) is None:
+        if _with_prefilter(ones) is None:
             return f"the regex cannot be matched in linear time ({_reason(error)}); leave out back references and huge repeats"
     return ""
 
@@ -359,11 +399,20 @@ def _database(expressions: list[tuple[bytes, int]]) -> Any:
 
 
 def broken_leaves(rules: RuleSet) -> list[Problem]:
-    """The problems of all patterns of a rule set, each compiled alone."""
-    problems = []
+    """The problems of all patterns of a rule set. They are compiled together; only when that fails, one by one."""
+    problems, regexes = [], []
     for rule in rules.rules:
         for leaf in leaves_of(rule.match):
-            if message := ("" if leaf.fact or leaf.metric else check_expression(leaf)):
+            if message := check_regex(leaf):
+                problems.append(Problem(rule.file, rule.line, 1, f"{rule.id}: {leaf.id}: {message}"))
+            elif leaf.regex:
+                regexes.append((rule, leaf))
+    try:
+        if regexes:
+            _compile([one for _, leaf in regexes for one in expressions_of(leaf)])
+    except hyperscan.error:
+        for rule, leaf in regexes:
+            if message := check_expression(leaf):
                 problems.append(Problem(rule.file, rule.line, 1, f"{rule.id}: {leaf.id}: {message}"))
     return problems
 

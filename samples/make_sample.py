@@ -65,6 +65,8 @@ def console(node: str) -> str:
         out += f"{head} ERROR 03-12 {clock} [multiproc_executor.py:671] Traceback (most recent call last):\n"
         out += f'{head} ERROR 03-12 {clock} [multiproc_executor.py:671]   File "/vllm-workspace/vllm-ascend/vllm_ascend/worker/worker_v1.py", line 312, in execute_model\n'
         out += f"{head} ERROR 03-12 {clock} [multiproc_executor.py:671] RuntimeError: {api}, error code:{code}\n"
+        if rank == FAULT_RANK:
+            out += f"EZ9999[PID: {2100 + rank}] 2026-03-12-{clock}.904.338 (EZ9999):  The error from device(chipId:{FAULT_DEVICE}, dieId:0), serial number is 1, there is an aivec error exception, core id is 11, error code = 0x800000, dump info: pc start: 0x1240c0041000, current: 0x1240c0041a68, vec error info: 0x1d000000b4, mte error info: 0x3000000f2, ifu error info: 0x2000000000000, ccu error info: 0x0, cube error info: 0, biu error info: 0, aic error mask: 0x6500020bd00028c, para base: 0x1241401fe000.[FUNC:ProcessStarsCoreErrorInfo][FILE:device_error_core_proc.cc][LINE:355]\n"
         out += f"[ERROR] 2026-03-12-{clock} (PID:{2100 + rank}, Device:{rank % 4}, RankID:{rank}) ERR00100 PTA call acl api failed\n"
     out += "(EngineCore_DP0 pid=2050) ERROR 03-12 14:36:20 [core.py:710] EngineCore encountered a fatal error.\n"
     out += "(APIServer pid=1980) INFO 03-12 14:36:21 [launcher.py:99] Shutting down FastAPI HTTP server.\n"

@@ -210,22 +210,18 @@ class Decoder(Stream):
         pieces = self._packed()
         if pieces is None or self._kind == "zstd":  # which is fed block by block and has nothing to give
             return b""
-        decoder, skip, done, got = engine(self._kind, self._ledger.limits.window), self._frame_out, 0, []
+        decoder, skip, done = engine(self._kind, self._ledger.limits.window), self._frame_out, 0
+        got: list[bytes] = []
         try:
             for piece in pieces:
                 whole = min(max(safe - done, 0), len(piece))
-                for data, most in [(piece[:whole], OUT), *((piece[k : k + 1], RETRY_OUT) for k in range(whole, len(piece)))]:
-                    out = decoder.decompress(data, most) if data else b""
-                    while True:
-                        if skip >= len(out):
-                            skip -= len(out)
-                        else:
-                            got.append(out[skip:])
-                            skip = 0
-                        if decoder.needs_input or decoder.eof:
-                            break
-                        out = decoder.decompress(b"", most)
                 done += len(piece)
+                for data in (piece[:whole], *(piece[k : k + 1] for k in range(whole, len(piece)))):
+                    feed = bool(data)
+                    while feed or not (decoder.needs_input or decoder.eof):
+                        out = decoder.decompress(data if feed else b"", OUT if skip > OUT else RETRY_OUT)
+                        got += [out[skip:]] if len(out) > skip else []
+                        skip, feed = max(skip - len(out), 0), False
         except FAULTS:
             pass
         return b"".join(got)
@@ -261,7 +257,7 @@ class Decoder(Stream):
             return
         self._lose(
             f"the {TITLES[self._kind]} data is damaged near packed byte {at}: everything after the first {human(given)} (unpacked) is lost",
-            f"{TITLES[self._kind]} 数据在压缩字节 {at} 附近损坏：仅解压出前 {human_zh(given)}，其后的内容丢失",
+            f"{TITLES[self._kind]} 数据在压缩流第 {at} 字节附近损坏：仅解压出前 {human_zh(given)}，其后的内容丢失",
         )
 
     def _cut_short(self) -> None:
@@ -274,7 +270,7 @@ class Decoder(Stream):
         self._ended = True
         self._lose(
             f"after the end of the {TITLES[self._kind]} data, from packed byte {at - self._begin} on, there are other bytes; they were not read",
-            f"{TITLES[self._kind]} 数据结束之后（压缩字节 {at - self._begin} 起）还有不属于该格式的字节，未读取",
+            f"{TITLES[self._kind]} 数据结束之后（压缩流第 {at - self._begin} 字节起）还有不属于该格式的字节，未读取",
         )
 
     def _check_growth(self) -> None:

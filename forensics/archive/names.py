@@ -7,10 +7,8 @@ import re
 
 from forensics.archive.ledger import Ledger
 
-_ODD = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")
-"""Control characters, what turns or hides text, and halves of characters."""
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|$)")
-LONGEST = 1000
+LONGEST = 500
 """Characters of a name that are shown."""
 
 
@@ -26,8 +24,8 @@ def decode(raw: bytes, fallback: str = "utf-8") -> str:
 
 def visible(name: str) -> str:
     """The name with odd characters spelled out as \\x1b or \\u202e, and cut in the middle where it is very long."""
-    if not name.isascii() or not name.isprintable():
-        name = _ODD.sub(lambda m: _spell(ord(m.group())), name)
+    if not name.isprintable():  # controls, what turns or hides text, halves of characters; a wide space is harmless
+        name = "".join(char if char.isprintable() or char == "\u3000" else _spell(ord(char)) for char in name)
     if len(name) > LONGEST:
         digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
         name = f"{name[: LONGEST // 2]}…{digest}…{name[-LONGEST // 2 + 20 :]}"

@@ -66,6 +66,8 @@ class Tar:
                 return
             if block == _ZERO:
                 zeros += 1
+                while (data := stream.peek(_SEARCH)) and (run := (len(data) - len(data.lstrip(b"\0"))) // BLOCK * BLOCK):
+                    stream.skip(run)
                 continue
             if not is_tar(block):
                 yield self._salvage(block, at, zeros > 0)

@@ -60,7 +60,7 @@ class Zip:
                 )
                 continue
             before = header.offset
-            found = self._entry(header, name, start, max(directory.place(index + 1), start), self._used)
+            found = self._entry(header, name, start, max(header.offset + directory.room(index), start), self._used)
             if found:
                 yield found[0]
         if missing:

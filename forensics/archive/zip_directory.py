@@ -69,9 +69,12 @@ class Directory:
     def headers(self) -> Iterator[Header]:
         return (_central(self._data, key & _FULL, self.shift) for key in self.order)
 
-    def place(self, index: int) -> int:
-        """Where the local header of an entry should stand; behind the last one, where the directory begins."""
-        return (self.order[index] >> 32) + self.shift if index < len(self.order) else self.start
+    def room(self, index: int) -> int:
+        """Bytes from an entry's local header to that of the next one, or to the directory."""
+        place, index = self.order[index] >> 32, index + 1
+        while index < len(self.order) and self.order[index] >> 32 == place:
+            index += 1
+        return (self.order[index] >> 32 if index < len(self.order) else self.start - self.shift) - place
 
 
 def find_directory(blob: Blob) -> Directory | None:

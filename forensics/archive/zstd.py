@@ -83,13 +83,12 @@ class ZstdFrames:
         kind, size = word >> 1 & 3, word >> 3
         if kind == 3 or size > 128 << 10:
             raise ZstdError("a block of no known kind")
-        last = bool(word & 1)
-        out = self._feed(3 + (1 if kind == 1 else size), ready, end=last and not self._checksum)
-        if not self._starved and last and self._checksum:
-            self._last = True
-        return out
+        count, last = 3 + (1 if kind == 1 else size), bool(word & 1)
+        self._last = last and self._checksum and ready >= count
+        return self._feed(count, ready, end=last and not self._checksum)
 
     def _feed(self, count: int, ready: int, end: bool) -> bytes:
+        """Give the decoder the next `count` bytes once they are all there; `end`: the frame ends with them."""
         if ready < count:
             self._starved = True
             return b""

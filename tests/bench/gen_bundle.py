@@ -14,7 +14,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 START = 1_756_976_400  # 2025-09-04 09:00:00
 MODULES = ("RUNTIME", "GE", "HCCL", "ASCENDCL", "DRV", "HCCP", "FE", "AICPU", "PROFILING", "TDT")
@@ -89,7 +89,13 @@ def plog(rng: random.Random, process: str) -> Iterator[str]:
             for line in CONTINUED[: loop % 4 + 1]:
                 yield line.format(**fields) + "\n"
         if luck < 0.00002:
-            yield ("mojibake \udcff\udcfe 内存不足\n", "nul\0\0\0 tail\n", "\x1b[31mred\x1b[0m plain\n", "crlf\r\n", "long " + "0x0000 " * 4000 + "\n")[loop % 5]
+            yield (
+                "mojibake \udcff\udcfe 内存不足\n",
+                "nul\0\0\0 tail\n",
+                "\x1b[31mred\x1b[0m plain\n",
+                "crlf\r\n",
+                "long " + "0x0000 " * 4000 + "\n",
+            )[loop % 5]
 
 
 def vllm(rng: random.Random, process: str) -> Iterator[str]:
@@ -103,7 +109,11 @@ def vllm(rng: random.Random, process: str) -> Iterator[str]:
                 f"{rng.random() * 2000:.1f} tokens/s, Running: {rng.randint(0, 64)} reqs, KV cache usage: {rng.random() * 100:.1f}%\n"
             )
         else:
-            for line in ("Traceback (most recent call last):", '  File "/opt/vllm/v1/engine/core.py", line 699, in run', "RuntimeError: engine stopped"):
+            for line in (
+                "Traceback (most recent call last):",
+                '  File "/opt/vllm/v1/engine/core.py", line 699, in run',
+                "RuntimeError: engine stopped",
+            ):
                 yield head.format("ERROR") + f" [core.py:708] {line}\n"
 
 
@@ -124,7 +134,10 @@ def dmesg(rng: random.Random, process: str) -> Iterator[str]:
         if rng.random() < 0.9:
             yield who + f"[ascend] [devdrv] [devdrv_msg_chan {rng.randint(1, 400)}] <python:{rng.randint(1, 9999)}> dev_id:{rng.randint(0, 7)} ok\n"
         else:
-            yield who + f"[ascend] [ERROR] [drv_pcie] [pcie_link {rng.randint(1, 400)}] link error status=0x{rng.getrandbits(16):x}, dev_id={rng.randint(0, 7)}\n"
+            yield (
+                who
+                + f"[ascend] [ERROR] [drv_pcie] [pcie_link {rng.randint(1, 400)}] link error status=0x{rng.getrandbits(16):x}, dev_id={rng.randint(0, 7)}\n"
+            )
 
 
 def syslog(rng: random.Random, process: str) -> Iterator[str]:
@@ -184,7 +197,7 @@ def write(out: Path, mb: float, files: int, seed: int) -> None:
     rng = random.Random(seed)
     plan = layout(files)
     weights = [min(rng.lognormvariate(0, 0.9), 4.0) for _ in plan]
-    stream: IO[bytes]
+    stream: Any
     if out.name.endswith("gz"):
         import gzip
 
@@ -198,7 +211,7 @@ def write(out: Path, mb: float, files: int, seed: int) -> None:
     with stream, tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for name, text in SMALL.items():
             add(f"node0/{name}", text.encode())
-        for i, ((path, grammar, process), weight) in enumerate(zip(plan, weights)):
+        for i, ((path, grammar, process), weight) in enumerate(zip(plan, weights, strict=True)):
             add(path, fill(path, grammar, process, int(weight / sum(weights) * mb * 1e6), seed * 1000 + i))
 
 

@@ -75,10 +75,10 @@ def explain(case: Case, what: str) -> Explanation:
 
 def modules() -> dict[str, types.ModuleType]:
     """The pipeline's modules, by name."""
-    triage, case = types.ModuleType("forensics.triage"), types.ModuleType("forensics.case")
+    triage, case = types.ModuleType("forensics.pipeline"), types.ModuleType("forensics.case")
     triage.run, triage.explain = run, explain  # type: ignore[attr-defined]
     case.open_case = lambda path: Case()  # type: ignore[attr-defined]
-    return {"forensics.triage": triage, "forensics.case": case}
+    return {"forensics.pipeline": triage, "forensics.case": case}
 
 
 if __name__ == "__main__":

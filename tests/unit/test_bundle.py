@@ -26,7 +26,9 @@ from forensics.archive.names import Unique, decode, inside, visible
 from forensics.bundle import Bundle, Limits, Lost
 from forensics.errors import CaseError, UnreadableBundle, UsageError
 
-LOG = b"".join(b"[ERROR] RUNTIME(838,python):2025-09-04-09:50:%02d.%06d [stream.cc:%d]838 sync failed\n" % (n % 60, n * 7919 % 10**6, n) for n in range(3000))
+LOG = b"".join(
+    b"[ERROR] RUNTIME(838,python):2025-09-04-09:50:%02d.%06d [stream.cc:%d]838 sync failed\n" % (n % 60, n * 7919 % 10**6, n) for n in range(3000)
+)
 
 
 def tar(files: dict[str, bytes], **options: object) -> bytes:
@@ -107,7 +109,9 @@ def test_a_zip_is_read_in_every_method(method: int, tmp_path: Path) -> None:
 
 def test_archives_inside_archives_are_opened_under_their_own_names(tmp_path: Path) -> None:
     node = gzip.compress(tar({"plog/a.log": LOG}))
-    outer = tar({"node1.tar.gz": node, "node2.zip": zipped({"b.log": LOG, "deep.tar": tar({"c.log.zst": zst(b"c\n")})}), "x.log.gz": gzip.compress(b"x\n")})
+    outer = tar(
+        {"node1.tar.gz": node, "node2.zip": zipped({"b.log": LOG, "deep.tar": tar({"c.log.zst": zst(b"c\n")})}), "x.log.gz": gzip.compress(b"x\n")}
+    )
     found, lost = read(gzip.compress(outer), tmp_path)
     assert found == {
         "node1.tar.gz/plog/a.log": LOG,
@@ -119,7 +123,13 @@ def test_archives_inside_archives_are_opened_under_their_own_names(tmp_path: Pat
 
 
 def test_a_folder_is_read_in_a_fixed_order_and_its_archives_are_opened(tmp_path: Path) -> None:
-    for name, data in {"b.log": b"b\n", "a/z.log": b"z\n", "a/b/c.log": b"c\n", "n.zip": zipped({"d.log": b"d\n"}), "n.tgz": gzip.compress(tar({"e": b"e\n"}))}.items():
+    for name, data in {
+        "b.log": b"b\n",
+        "a/z.log": b"z\n",
+        "a/b/c.log": b"c\n",
+        "n.zip": zipped({"d.log": b"d\n"}),
+        "n.tgz": gzip.compress(tar({"e": b"e\n"})),
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     found, lost = read(tmp_path)
@@ -191,8 +201,8 @@ except ForensicsError as error:
 """
 
 
-def reader(*arguments: str | Path, stdin: bytes | None = None, **options: object) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", READER, *map(str, arguments)], input=stdin, capture_output=True, timeout=30, **options)  # type: ignore[call-overload]
+def reader(*arguments: str | Path, stdin: bytes) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", READER, *map(str, arguments)], input=stdin, capture_output=True, timeout=30)
     assert not done.stderr, done.stderr.decode()
     return done.stdout.decode().splitlines()
 
@@ -208,15 +218,17 @@ def test_standard_input_is_read_and_read_again_from_its_copy(scratch: bool, tmp_
 def test_a_redirected_file_is_read_from_where_it_stands(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(zipped({"a.log": LOG}))
     with (tmp_path / "x").open("rb") as stream:
-        assert reader("-", stdin=None, **{"stdin": stream})[0] == f"a.log {len(LOG)}" if False else True
         done = subprocess.run([sys.executable, "-c", READER, "-"], stdin=stream, capture_output=True, timeout=30)
     assert done.stdout.decode().splitlines()[0] == f"a.log {len(LOG)}"
 
 
-def test_empty_and_closed_standard_input_are_said(tmp_path: Path) -> None:
+def test_empty_closed_and_endless_standard_input_are_said(tmp_path: Path) -> None:
     assert "is empty" in reader("-", stdin=b"")[0]
     done = subprocess.run([sys.executable, "-c", READER, "-"], preexec_fn=lambda: os.close(0), capture_output=True, timeout=30)
     assert b"standard input is closed" in done.stdout
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run([sys.executable, "-c", READER, "-"], stdin=endless, capture_output=True, timeout=30)
+    assert b"standard input is a device" in done.stdout
 
 
 def test_a_named_pipe_without_a_writer_does_not_hang_and_one_with_a_writer_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,16 +255,11 @@ def test_a_full_scratch_disk_ends_the_run_with_one_sentence(tmp_path: Path, monk
         raise OSError(28, "No space left on device")
 
     data = tar({"n.zip": zipped({"a.log": os.urandom(5000)})})
-    with Bundle_of(data, tmp_path, limits=Limits(memory=1000), scratch=tmp_path) as bundle:
+    (tmp_path / "input").write_bytes(gzip.compress(data))
+    with Bundle(tmp_path / "input", limits=Limits(memory=1000), scratch=tmp_path) as bundle:
         monkeypatch.setattr(os, "write", full)
         with pytest.raises(CaseError, match="space"):
             drain(bundle)
-
-
-def Bundle_of(data: bytes, folder: Path, **options: object) -> Bundle:
-    path = folder / "input"
-    path.write_bytes(gzip.compress(data))
-    return Bundle(path, **options)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- what is no bundle
@@ -339,7 +346,7 @@ def test_long_and_foreign_names_are_shown_whole_and_without_controls(tmp_path: P
         assert list(found) == [*names[:2], "a\\x0ab\\x1b[31m\\u202e.log"] and not lost
     assert decode("日志".encode("gb18030")) == "日志"
     assert decode(b"\xff\xfe\x80.log") == "\\xff\\xfe\\x80.log"
-    assert len(visible("n" * 60000)) <= 1010 and visible("n" * 60000) != visible("n" * 60001)
+    assert len(visible("n" * 60000)) <= 500 and visible("n" * 60000) != visible("n" * 60001)
 
 
 def test_inside_and_unique_keep_their_word() -> None:
@@ -370,8 +377,9 @@ def test_files_that_vanish_shrink_grow_or_turn_into_links_are_said(tmp_path: Pat
     secret.write_text("secret")
     box = tmp_path / "box"
     box.mkdir()
+    large = LOG * 8
     for name in ("a", "b", "c"):
-        (box / name).write_bytes(LOG)
+        (box / name).write_bytes(large)
 
     def change() -> None:
         os.truncate(box / "a", 100)
@@ -380,16 +388,16 @@ def test_files_that_vanish_shrink_grow_or_turn_into_links_are_said(tmp_path: Pat
         (box / "c").symlink_to(secret)
 
     found, lost = steps(box, change)
-    assert found == {"a": LOG[:100]}
+    assert list(found) == ["a"] and large.startswith(found["a"])
     assert [(loss.path, loss.status, loss.partial) for loss in lost] == [("a", "damaged", True), ("b", "skipped", True), ("c", "skipped", False)]
-    assert lost[0].bytes == len(LOG) - 100
+    assert lost[0].bytes == len(large) - len(found["a"])
 
     def grow() -> None:
         with (box / "a").open("ab") as stream:
             stream.write(b"more")
 
     found, lost = steps(box, grow)
-    assert found["a"] == LOG[:100] and lost[0].path == "a" and not lost[0].partial and lost[0].bytes == 4
+    assert found["a"] == large[:100] and lost[0].path == "a" and not lost[0].partial and lost[0].bytes == 4
 
 
 def test_files_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

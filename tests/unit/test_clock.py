@@ -119,5 +119,5 @@ def test_a_printed_time_is_read_back(when: datetime) -> None:
 @given(st.text(max_size=60))
 def test_no_text_makes_the_readers_raise(text: str) -> None:
     for read in (clock.cann, clock.iso, clock.ctime, clock.bsd, clock.uptime, clock.stamp14, clock.second, clock.zone_seconds):
-        read(text)  # type: ignore[operator]
+        read(text)
     clock.month_day(text[:2], text[2:4], text[4:])

@@ -29,8 +29,15 @@ def firmware(line: str) -> Record:
 def test_kernel_text_in_a_device_record_keeps_the_worse_level_and_the_outer_time() -> None:
     seen = device_os(HEAD + "[klogd.c:253][90000.000000] [ascend] [ERROR] [devmm] [fault 67] <aicpu_scheduler:4902,4903> x (dev_id=2)")
     assert (seen.severity, seen.module, seen.function, seen.src_line, seen.process, seen.pid, seen.tid, seen.device) == (
-        "ERROR", "devmm", "fault", 67, "aicpu_scheduler", 4902, 4903, 2,
-    )  # fmt: skip
+        "ERROR",
+        "devmm",
+        "fault",
+        67,
+        "aicpu_scheduler",
+        4902,
+        4903,
+        2,
+    )
     assert (seen.ts, seen.clock, seen.grammar) == (1713593767974300, "device", "device-os")
     plain = device_os(HEAD + "[klogd.c:242][583733.716899] {1}[Hardware Error]: event severity: recoverable")
     assert (plain.module, plain.src_file, plain.src_line, plain.message) == (
@@ -77,14 +84,15 @@ def test_the_timed_line_of_an_exception_dump_is_a_record_and_the_registers_are_n
 
 
 @pytest.mark.parametrize(
-    "line, ts, code, device",
+    "head, ts, code, device",
     [
-        ("[2023-07-13-16:20:44.081811] system exception code [0xB4060007]: ModuleName [TS], ExceptionReason [X], TimeStamp [20230713162044-070000011].", 1689265244081811, "0xB4060007", None),
-        ("system recovery code[0xA8060000]: Device[3], ModuleName[LPFW], ExceptionReason[X], TimeStamp [20230801091640-000000022].", None, "0xA8060000", 3),
-        ("[2023-02-30-16:20:44.081811] system exception code [0xb4060007]: ModuleName [TS], ExceptionReason [X], TimeStamp [20230713162044-070000011].", None, "0xB4060007", None),
+        ("[2023-07-13-16:20:44.081811] system exception code [0xB4060007]: ", 1689265244081811, "0xB4060007", None),
+        ("system recovery code[0xA8060000]: Device[3], ", None, "0xA8060000", 3),
+        ("[2023-02-30-16:20:44.081811] system exception code [0xb4060007]: ", None, "0xB4060007", None),
     ],
-)  # fmt: skip
-def test_history_of_both_writers(line: str, ts: int | None, code: str, device: int | None) -> None:
+)
+def test_history_of_both_writers(head: str, ts: int | None, code: str, device: int | None) -> None:
+    line = head + "ModuleName [TS], ExceptionReason [TS_EXCEPTION], TimeStamp [20230713162044-070000011]."
     seen = BboxParser().record(line)
     assert seen is not None
     assert (seen.ts, seen.code, seen.device) == (ts, code, device)

@@ -17,10 +17,16 @@ LOG = "[ERROR] HCCL(1,python):2025-10-14-06:12:40.118.362 [x.cc:1]1 F:设备心�
 @pytest.mark.parametrize(
     "coding, name",
     [
-        ("utf-8", "utf-8"), ("utf-8-sig", "utf-8-sig"), ("gbk", "gb18030"), ("gb18030", "gb18030"), ("utf-16-le", "utf-16-le"), ("utf-16-be", "utf-16-be"),
-        ("utf-16", "utf-16-le"), ("ascii", "utf-8"),
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8-sig"),
+        ("gbk", "gb18030"),
+        ("gb18030", "gb18030"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("utf-16", "utf-16-le"),
+        ("ascii", "utf-8"),
     ],
-)  # fmt: skip
+)
 def test_every_encoding_is_recognised_with_and_without_a_mark(coding: str, name: str) -> None:
     data = LOG.encode(coding, "ignore")
     assert encoding.detect(data) == name
@@ -43,6 +49,15 @@ def test_mixed_lines_are_each_read_in_their_own_encoding() -> None:
     assert encoding.decode_all(b"\n".join(lines), "utf-8") == "设备\n设备\ncafé\nplain"
 
 
+def test_a_utf8_line_in_a_gb18030_file_is_read_as_utf8() -> None:
+    assert encoding.decode("设备心跳".encode(), "gb18030") == "设备心跳"
+    assert encoding.decode("设备心跳".encode("gbk"), "gb18030") == "设备心跳"
+
+
+def test_damaged_utf8_is_not_taken_for_latin1() -> None:
+    assert encoding.detect(b"plain\n\xc0\xaf \xed\xa0\x80 \x80\xbf \xe8\xae \xff\xfe\n") == "utf-8"
+
+
 def test_a_character_cut_at_the_end_of_the_head_does_not_change_the_encoding() -> None:
     data = LOG.encode()
     assert {encoding.detect(data[:cut]) for cut in range(80, 140)} == {"utf-8"}
@@ -60,10 +75,16 @@ def test_gaps_of_nuls_do_not_make_a_log_binary() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"\x7fELF\x02\x01\x01" + b"\0" * 60, b"SQLite format 3\0", b"PK\x03\x04abc", b"\x1f\x8b\x08\0", b"\x80\x04\x95\x00", b"\x93NUMPY\x01\0",
-        bytes(range(256)) * 40, b"\x01\x00\x00\x00\x02\x00\x00\x00\xff\x10\x00\x00" * 300,
+        b"\x7fELF\x02\x01\x01" + b"\0" * 60,
+        b"SQLite format 3\0",
+        b"PK\x03\x04abc",
+        b"\x1f\x8b\x08\0",
+        b"\x80\x04\x95\x00",
+        b"\x93NUMPY\x01\0",
+        bytes(range(256)) * 40,
+        b"\x01\x00\x00\x00\x02\x00\x00\x00\xff\x10\x00\x00" * 300,
     ],
-)  # fmt: skip
+)
 def test_binaries_are_recognised(head: bytes) -> None:
     assert encoding.is_binary(head)
 

@@ -10,7 +10,7 @@ from parsers.error_block import ErrorBlockParser, continues, is_code
 @pytest.mark.parametrize(
     "line, code, pid, has_time, title, message",
     [
-        ("E30003: The number of started NN processes exceeds the limit.", "E30003", None, False, "", "The number of started NN processes exceeds the limit."),
+        ("E30003: The number of processes exceeds the limit.", "E30003", None, False, "", "The number of processes exceeds the limit."),
         ("EL9999: Inner Error!", "EL9999", None, False, "", "Inner Error!"),
         ("EL9999  [drv api] failed.[FUNC:F][FILE:npu_driver.cc][LINE:3205]", "EL9999", None, False, "",
          "[drv api] failed.[FUNC:F][FILE:npu_driver.cc][LINE:3205]"),

@@ -11,10 +11,13 @@ from parsers.mindspore import MindsporeParser
 @pytest.mark.parametrize(
     "line, clock, severity, code, module, message",
     [
-        ("[2024-11-05 12:00:00.000000] [11] [1] [MS] [1] [ERROR] : [MIE03E400000] [HttpServer] timeout", "local", "ERROR", "MIE03E400000", "MS", "timeout"),
-        ("[2025-06-30 20:36:02.906+08:00] [8771] [8775] [server] [ERROR] [e.cpp:230] : MIE1AE66666B[llm_backend] failed", "zoned", "ERROR", "MIE1AE66666B",
+        ("[2024-11-05 12:00:00.000000] [11] [1] [MS] [1] [ERROR] : [MIE03E400000] [HttpServer] timeout",
+         "local", "ERROR", "MIE03E400000", "MS", "timeout"),
+        ("[2025-06-30 20:36:02.906+08:00] [8771] [8775] [server] [ERROR] [e.cpp:230] : MIE1AE66666B[llm_backend] failed",
+         "zoned", "ERROR", "MIE1AE66666B",
          "server", "failed"),
-        ("[2025-11-18 09:33:11,638] [42] [281471064600800] [llmmodels] [INFO] [model_runner.py-108] : text", "local", "INFO", "", "llmmodels", "text"),
+        ("[2025-11-18 09:33:11,638] [42] [281471064600800] [llmmodels] [INFO] [model_runner.py-108] : text",
+         "local", "INFO", "", "llmmodels", "text"),
         ("[2024-12-30 07:23:21.034+00:00] : [MIE03E400005] [HttpServer] ", "zoned", "", "MIE03E400005", "HttpServer", ""),
         ("[2025-11-18 23:02:07.144+0800] [77] [92] [ms] [CRITICAL] [http.cpp:12] : dead", "zoned", "FATAL", "", "ms", "dead"),
     ],

@@ -101,11 +101,40 @@ def test_peeling_splitting_and_claiming_hostile_lines_is_quick() -> None:
 FRAGMENTS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(
-        ["[ERROR] ", "RUNTIME(1,", "x):", "2025-10-14-06:12:40.118.362", " [a.cc:1]", "7 F:", "device_id=", "9" * 25, "[ascend] ", "[drv] [f 1] ", "<a:1:2> ",
-         "Oct 14 14:12:01 ", "n kernel: ", "[ 1.000000] ", "{\"log\":\"", "| ", "EZ9999: ", "[PID: 7] ", "(Worker_TP0 pid=7) ", "ERROR 04-30 23:38:48 ", "[rank3]: ",
-         "crash pid:", "system exception code [0x1]: ", "\x1b[31m", "\0", "２０２５", "\ud800", "event id 0x80e01809", "stream_id=", "[klogd.c:1]"]
+        [
+            "[ERROR] ",
+            "RUNTIME(1,",
+            "x):",
+            "2025-10-14-06:12:40.118.362",
+            " [a.cc:1]",
+            "7 F:",
+            "device_id=",
+            "9" * 25,
+            "[ascend] ",
+            "[drv] [f 1] ",
+            "<a:1:2> ",
+            "Oct 14 14:12:01 ",
+            "n kernel: ",
+            "[ 1.000000] ",
+            '{"log":"',
+            "| ",
+            "EZ9999: ",
+            "[PID: 7] ",
+            "(Worker_TP0 pid=7) ",
+            "ERROR 04-30 23:38:48 ",
+            "[rank3]: ",
+            "crash pid:",
+            "system exception code [0x1]: ",
+            "\x1b[31m",
+            "\0",
+            "２０２５",
+            "\ud800",
+            "event id 0x80e01809",
+            "stream_id=",
+            "[klogd.c:1]",
+        ]
     ),
-)  # fmt: skip
+)
 
 
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))

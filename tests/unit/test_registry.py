@@ -94,10 +94,31 @@ def test_any_bytes_under_any_name_are_classified(data: bytes, path: str) -> None
 @pytest.mark.parametrize(
     "module",
     [
-        "bbox", "bmc", "clock", "cluster", "console", "device_app", "device_log", "encoding", "environment", "error_block", "firmware", "hccl", "hccn_tool",
-        "kernel_log", "mindie", "mindspore", "npu_smi", "plog", "prefix", "profile", "registry", "settle", "text",
+        "bbox",
+        "bmc",
+        "clock",
+        "cluster",
+        "console",
+        "device_app",
+        "device_log",
+        "encoding",
+        "environment",
+        "error_block",
+        "firmware",
+        "hccl",
+        "hccn_tool",
+        "kernel_log",
+        "mindie",
+        "mindspore",
+        "npu_smi",
+        "plog",
+        "prefix",
+        "profile",
+        "registry",
+        "settle",
+        "text",
     ],
-)  # fmt: skip
+)
 def test_the_sample_in_each_docstring_is_true(module: str) -> None:
     loaded = importlib.import_module(f"parsers.{module}")
     outcome = doctest.testmod(loaded)

@@ -98,9 +98,17 @@ def test_nodes_without_a_clue_take_the_zone_of_their_node_or_of_most_nodes() -> 
 def test_the_order_of_the_evidence_does_not_matter() -> None:
     pick = random.Random(7)
     files = [
-        ClockEvidence(k, f"n{k % 3}", pick.choice(["local", "noyear", "device", "zoned"]), NOON, NOON, {f"t{j}": NOON + pick.choice([0, EAST]) * SECOND for j in range(k % 5)}, process=str(k % 4))
+        ClockEvidence(
+            k,
+            f"n{k % 3}",
+            pick.choice(["local", "noyear", "device", "zoned"]),
+            NOON,
+            NOON,
+            {f"t{j}": NOON + pick.choice([0, EAST]) * SECOND for j in range(k % 5)},
+            process=str(k % 4),
+        )
         for k in range(40)
-    ]  # fmt: skip
+    ]
     first = settle(files)
     pick.shuffle(files)
     assert settle(files) == first

@@ -1,0 +1,293 @@
+"""Second pass over a bundle: every record of every member, as rows in Parquet parts beside the case's database.
+
+    build(case, bundle.reopen(), scan.clocks)
+
+Each process writes one part, a row group for each block. Rows are the same for every number of processes; only the part they lie in
+may differ. Heavy imports happen here and not before: by now the report is out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forensics import transcode
+from forensics.case import Case
+from forensics.clocks import UNTRUE, FileClock
+from forensics.errors import CaseError
+from forensics.feed import Block, Segment, Source, Task
+from forensics.origin import of_path
+from forensics.pool import Failed, Pool
+from forensics.result import Member, Note
+from forensics.tables import EVENTS
+from parsers import columns
+from parsers.clock import SECOND
+from parsers.columns import NONE, Columns, Ints, Rows
+
+COMPILED_FROM = 12 << 20
+"""Bytes of text from which the compiled parser is worth its import, and from which it is worth its compilation, once per installation."""
+COMPILE_FROM = 150 << 20
+
+_ARROW = {
+    "INTEGER": pa.int32(), "BIGINT": pa.int64(), "TIMESTAMP": pa.timestamp("us"), "VARCHAR": pa.dictionary(pa.int32(), pa.string()),
+}  # fmt: skip
+SCHEMA = pa.schema([(name, pa.string_view() if name == "message" else _ARROW[kind]) for name, kind in EVENTS])
+_DELTA = ("line_no", "byte_offset", "ts", "task_id")
+_FROM = {"byte_offset": "offset"}
+"""Columns that `parsers.columns` calls otherwise."""
+
+
+class Input(Protocol):
+    def members(self) -> Iterator[Source]: ...
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """What the first pass knows of a file, for the rows of the second."""
+
+    node: str
+    device: int | None
+    rank: int | None
+    pid: int | None
+    clock: FileClock
+
+
+def build(
+    case: Case,
+    bundle: Input,
+    clocks: Mapping[int, FileClock],
+    workers: int | None = None,
+    on_progress: Callable[[int, str], None] | None = None,
+    agrees: Callable[[], bool] = lambda: True,
+) -> list[Note]:
+    """Write the lines of a bundle, opened again, into its case. `clocks`: of each file, from the first pass; `on_progress` gets the
+    rows so far and the member at hand. The lines are taken over if `agrees` says so at the end.
+
+    Returns remarks on what was left out. CaseError where the case cannot be written, or where `agrees` says no."""
+    files = case.load_triage().coverage.members
+    known = {member.file_id: _origin(member, clocks) for member in files}
+    text = sum(member.bytes for member in files if member.status not in ("binary", "skipped"))
+    compiled = text >= COMPILE_FROM or (text >= COMPILED_FROM and _is_compiled())
+    folder = case.new_parts()
+    pool: Pool[int] = Pool(
+        bundle.members(), lambda number: IndexWork(folder, number, known, compiled), workers, _warm if compiled else None, _line_ends
+    )
+    if compiled and pool.count == 1:
+        _warm()
+    rows, notes = 0, []
+    for task, result in pool.results():
+        if isinstance(result, Failed):
+            if result.fatal:
+                pool.close()
+                raise CaseError(_unwritten(case, result.reason))
+            notes.append(_lost(task, result.reason, pool))
+            continue
+        rows += result
+        if on_progress is not None:
+            on_progress(rows, pool.feed.files[-1].path if pool.feed.files else "")
+    names = []
+    for left in pool.finished:
+        if isinstance(left, Failed):
+            raise CaseError(_unwritten(case, left.reason))
+        names += [str(left)] if left else []
+    if not agrees():
+        case.clear()
+        raise CaseError("the bundle has changed since the case was made: run triage again")
+    case.put_parts(names)
+    return notes
+
+
+def _unwritten(case: Case, reason: str) -> str:
+    return f"the lines of the case cannot be written to {str(case.folder)!a} ({reason}): free some space, or use --no-index"
+
+
+def _origin(member: Member, clocks: Mapping[int, FileClock]) -> Origin:
+    seen = of_path(member.path)
+    return Origin(seen.node, seen.device, seen.rank, seen.pid, clocks.get(member.file_id, FileClock()))
+
+
+def _lost(task: Task, reason: str, pool: Pool[int]) -> Note:
+    paths = sorted({pool.feed.files[segment.file_id].path for segment in task.segments})
+    shown = ", ".join(paths[:3]) + (f" (+{len(paths) - 3})" if len(paths) > 3 else "")
+    return Note(f"lines of {shown} are not in the case: {reason}", f"{shown} 的部分日志行未写入案例：{reason}")
+
+
+def _line_ends(view: memoryview) -> int:
+    return int(np.count_nonzero(np.frombuffer(view, np.uint8) == 10))
+
+
+def _warm() -> None:
+    """Compile, or load what is compiled, before forking."""
+    columns.Columns().read(b"[INFO] GE(7,main):2025-10-14-06:12:40.118.362 [a.cc:1]9 F:x\n", "plog", compiled=True)
+
+
+def _is_compiled() -> bool:
+    """Whether this installation has compiled the parser before."""
+    spec = importlib.util.find_spec("parsers.kernel")
+    if spec is None or spec.origin is None:
+        return False
+    folder = Path(spec.origin).parent / "__pycache__"
+    return any(folder.glob("kernel.read_plog-*.nbi"))
+
+
+class _Stamps:
+    """Printed times of one file, in UTC."""
+
+    def __init__(self, clock: FileClock):
+        self.clock = clock
+        self.one = clock.utc
+
+    def many(self, ts: Ints, clock: str) -> Ints:
+        # both compiled kinds print wall times
+        return np.where((ts == NONE) | (ts < UNTRUE), NONE, ts - (self.clock.offset or 0) * SECOND)
+
+
+class IndexWork:
+    """The work of one process (see `pool.Work`)."""
+
+    def __init__(self, folder: Path, number: int, origins: dict[int, Origin], compiled: bool):
+        self.path = folder / f"events-{number}.parquet"
+        self.origins, self.compiled = origins, compiled
+        self.columns = Columns()
+        self.writer: pq.ParquetWriter | None = None
+
+    def work(self, task: Task, block: Block) -> int:
+        """Write the rows of a block; how many there were."""
+        self.columns.trim()
+        batch = Batch(block)
+        for segment in task.segments:
+            compiled = self.compiled and segment.kind in columns.COMPILED_KINDS and segment.end - segment.start > 4096
+            stamp = _Stamps(self.origins[segment.file_id].clock) if segment.file_id in self.origins else columns.AS_PRINTED
+            rows = self.columns.read(block, segment.kind, segment.start, segment.end, stamp, compiled)
+            batch.add(segment, rows, self.origins.get(segment.file_id), self.columns.texts)
+        if batch.rows:
+            if self.writer is None:
+                self.writer = _writer(self.path)
+            self.writer.write_table(batch.table(), row_group_size=1 << 20)
+        return batch.rows
+
+    def finish(self) -> str:
+        """The name of the part, empty where there was nothing to write."""
+        if self.writer is None:
+            return ""
+        self.writer.close()
+        return self.path.name
+
+
+def _writer(path: Path) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path, SCHEMA, compression="zstd", compression_level=1, use_dictionary=[name for name in SCHEMA.names if name not in (*_DELTA, "message")],
+        column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"), write_statistics=[name for name in SCHEMA.names if name != "message"],
+        store_schema=False,
+    )  # fmt: skip
+
+
+class Batch:
+    """Rows of several segments of one block, on their way to an Arrow table."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.rows = 0
+        self.numbers: dict[str, list[Ints]] = {name: [] for name in ("file_id", *columns.NUMBERS)}
+        self.names: dict[str, list[Ints]] = {name: [] for name in columns.NAMES}
+        self.start: list[Ints] = []
+        self.length: list[Ints] = []
+        self.aside: list[Any] = []
+        self.side = bytearray()
+        self.texts: list[str] = [""]
+
+    def add(self, segment: Segment, rows: Rows, origin: Origin | None, texts: columns.Texts) -> None:
+        self.rows += rows.rows
+        self.texts = rows.texts
+        values = rows.values
+        values["line_no"] = values["line_no"] + segment.line
+        values["offset"] = self._offsets(segment, values["offset"])
+        if origin is not None:
+            for name, known in (("device", origin.device), ("rank", origin.rank), ("pid", origin.pid)):
+                if known is not None:
+                    values[name] = np.where(values[name] == NONE, known, values[name])
+            if origin.node:
+                rows.names["node"] = np.full(rows.rows, texts.number(origin.node))
+        self.numbers["file_id"].append(np.full(rows.rows, segment.file_id))
+        for name in columns.NUMBERS:
+            self.numbers[name].append(values[name])
+        for name in columns.NAMES:
+            self.names[name].append(rows.names[name])
+        self.start.append(rows.start + len(self.side) * rows.aside)
+        self.length.append(rows.length)
+        self.aside.append(rows.aside)
+        self.side += rows.side
+
+    def _offsets(self, segment: Segment, offsets: Ints) -> Ints:
+        """Offsets in the segment as offsets in the member."""
+        if segment.encoding not in transcode.WIDE:
+            return offsets + segment.base
+        view = memoryview(self.block)[segment.start : segment.end]
+        out, at, size = [], 0, segment.base
+        for offset in offsets.tolist():
+            size += transcode.raw_size(view[at:offset], segment.encoding)
+            at = offset
+            out.append(size)
+        return np.array(out, np.int64)
+
+    def table(self) -> pa.Table:
+        arrays = []
+        for name, kind in EVENTS:
+            if name == "message":
+                arrays.append(self._messages())
+            elif kind == "VARCHAR":
+                arrays.append(self._texts(_joined(self.names[name])))
+            else:
+                arrays.append(_numbers(_joined(self.numbers[_FROM.get(name, name)]), _ARROW[kind]))
+        return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+    def _texts(self, numbers: Ints) -> pa.DictionaryArray:
+        """A column of texts with only those in its dictionary that it has; empty texts are null."""
+        used = np.zeros(len(self.texts), np.bool_)
+        used[numbers] = True
+        used[0] = False
+        indices = np.cumsum(used, dtype=np.int32) - 1
+        missing = numbers == 0
+        held = pa.array(indices[numbers], pa.int32(), mask=missing if missing.any() else None)
+        return pa.DictionaryArray.from_arrays(held, pa.array([self.texts[k] for k in np.flatnonzero(used)], pa.string()))
+
+    def _messages(self) -> pa.Array:
+        """Messages where they lie, in the block or beside it: Arrow views, nothing is copied."""
+        start, length, aside = _joined(self.start), _joined(self.length), _joined(self.aside)
+        views = np.zeros((self.rows, 4), np.uint32)
+        views[:, 0] = length
+        views[:, 2], views[:, 3] = aside, start
+        octets = views.view(np.uint8)
+        for where, data in ((~aside, np.frombuffer(self.block, np.uint8)), (aside, np.frombuffer(self.side, np.uint8))):
+            long = np.flatnonzero(where & (length > 12))
+            if len(long):
+                at = start[long]
+                four = [data[at + k].astype(np.uint32) << np.uint32(8 * k) for k in range(4)]
+                views[long, 1] = four[0] | four[1] | four[2] | four[3]
+            for row in np.flatnonzero(where & (length <= 12)).tolist():  # short ones stand in the view itself
+                octets[row, 4:16] = 0
+                octets[row, 4 : 4 + length[row]] = data[start[row] : start[row] + length[row]]
+        buffers = [None, pa.py_buffer(views), pa.py_buffer(self.block), pa.py_buffer(bytes(self.side))]
+        return pa.Array.from_buffers(pa.string_view(), self.rows, buffers)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _numbers(values: Ints, kind: pa.DataType) -> pa.Array:
+    missing = values == NONE
+    if kind == pa.int32():
+        missing |= (values < -(1 << 31)) | (values >= 1 << 31)
+    count = int(np.count_nonzero(missing))
+    if count == len(values):
+        return pa.nulls(count, kind)
+    plain = values.astype(np.int32) if kind == pa.int32() else values
+    array = pa.array(plain, mask=missing if count else None)
+    return array.view(kind) if kind == pa.timestamp("us") else array

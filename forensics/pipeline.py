@@ -1,0 +1,253 @@
+"""Triage from end to end: bundle -> scan -> diagnosis -> case, and, once the report is out, the index of all lines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+from forensics import ingest, summary
+from forensics.bundle import Bundle, Limits
+from forensics.case import Case, Identity, Plan, begin
+from forensics.doctor import own_version
+from forensics.errors import UsageError
+from forensics.options import Options, Progress, zone
+from forensics.result import BundleInfo, Member, Note, Triage
+from forensics.several import Several
+from rules import pack, scan
+from rules.diagnose import Conclusion, diagnose
+from rules.evaluate import Evaluator, Evidences
+from rules.explain import Explanation
+from rules.explain import explain as explain_rule
+from rules.model import FactRow, Hit, MetricRow, RuleSet
+
+OnProgress = Callable[[Progress], None]
+SECOND = 1_000_000
+
+
+class Kept(msgspec.Struct):
+    """What a case keeps so that rules can be asked again without the bundle."""
+
+    hits: list[Hit]
+    counts: dict[int, int]
+    facts: list[FactRow]
+    metrics: list[MetricRow]
+    onset: int | None
+    packs: list[str]
+
+
+class Run:
+    """One triage: `triage` is there at once, `finish` stores the lines behind it."""
+
+    def __init__(self, triage: Triage, case: Case, bundle: Bundle | Several, found: ingest.Scan, options: Options, on_progress: OnProgress | None) -> None:
+        self.triage, self.case = triage, case
+        self._bundle, self._scan, self._options, self._on_progress = bundle, found, options, on_progress
+
+    def finish(self) -> None:
+        """Store all lines in the case, unless that was not wanted or is done. Raises CaseError."""
+        from forensics import index
+
+        if self._options.index and not self.case.plan().indexed:
+            index.build(self.case, self._bundle.reopen(), self._scan.clocks, self._options.workers, self._report)
+
+    def _report(self, lines: int, what: str) -> None:
+        if self._on_progress is not None:
+            self._on_progress(Progress("index", self._bundle.compressed_read, self._bundle.size, lines, what))
+
+    def close(self) -> None:
+        self._bundle.close()
+        self.case.clear()
+
+
+def run(sources: list[str], options: Options, on_progress: OnProgress | None = None) -> Run:
+    """Triage the bundles at `sources` as one incident. Raises ForensicsError: UsageError, UnreadableBundle, CaseError."""
+    started = time.monotonic()
+    limits = _limits(options)
+    if len(sources) > 1 and "-" in sources:
+        raise UsageError("standard input can only be triaged alone, not beside other bundles.")
+    for source in sources:
+        Bundle(source, limits).close() if source != "-" else None  # so that a wrong name makes no case folder
+    case = begin(options.out or _default_folder(sources))
+    try:
+        bundle = _opened(sources, limits, case)
+        try:
+            return _triaged(bundle, case, sources, options, on_progress, started)
+        except BaseException:
+            bundle.close()
+            raise
+    except BaseException:
+        case.clear()
+        case.discard()
+        raise
+
+
+def _triaged(
+    bundle: Bundle | Several, case: Case, sources: list[str], options: Options, on_progress: OnProgress | None, started: float
+) -> Run:
+    rules = pack.load(options.packs)
+    scanner = scan.Scanner.load(rules, ingest.EXTRA)
+    offset = _given_offset(options)
+
+    def report(lines: int, what: str) -> None:
+        if on_progress is not None:
+            on_progress(Progress("read", bundle.compressed_read, bundle.size, lines, what))
+
+    found = ingest.scan(bundle, scanner, options.workers, offset, None, report)
+    found.hits = _within(found.hits, options, offset)
+    onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
+    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset)
+    triage = summary.summarise(own_version(), rules, scanner.leaves, _bundle_info(bundle, found, offset), found, conclusion, _clock_notes(found.files))
+    identity = Identity(bundle.sha256, _digest(rules, options), own_version())
+    case = _settle_folder(case, identity, options, sources)
+    triage.case = str(case.folder)
+    triage.seconds = time.monotonic() - started
+    if not case.check(identity, options.force):
+        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs))
+        names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
+        plan = Plan(identity, [_absolute(source) for source in sources], extra={"kept": msgspec.to_builtins(kept)})
+        case.store(plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses)
+    return Run(triage, case, bundle, found, options, on_progress)
+
+
+def explain(case: Case, what: str) -> Explanation:
+    """Why a rule (an id, or the number of a diagnosis) holds in a case, or why it does not. Raises UsageError."""
+    kept = msgspec.convert(case.plan().extra.get("kept", {}), type=Kept)
+    rules = pack.load(kept.packs)
+    scanner = scan.Scanner.load(rules, ingest.EXTRA)
+    conclusion: Conclusion = diagnose(rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset)
+    if what.isdecimal():
+        ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in conclusion.diagnoses}
+        if int(what) not in ranks:
+            raise UsageError(f"there is no diagnosis {what} in this case; it has {len(ranks)}. A rule is named by its id.")
+        what = ranks[int(what)]
+    evaluator = Evaluator(scanner.leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics))
+    try:
+        return explain_rule(what, rules, scanner.leaves, evaluator, conclusion)
+    except KeyError:
+        raise UsageError(f"there is no rule {what!a}; `dsforensics rules search WORD` finds rules.") from None
+
+
+# ---------------------------------------------------------------- the input and the folder
+
+
+def _opened(sources: Sequence[str], limits: Limits, case: Case) -> Bundle | Several:
+    bundles = [Bundle(source, limits, case.scratch, case.folder) for source in sources]
+    return bundles[0] if len(bundles) == 1 else Several(bundles)
+
+
+def _limits(options: Options) -> Limits:
+    given = {
+        "total_bytes": options.max_bytes,
+        "members": options.max_members,
+        "depth": options.max_depth,
+        "ratio": options.max_ratio,
+    }
+    return Limits(**{name: value for name, value in given.items() if value is not None})
+
+
+def _default_folder(sources: Sequence[str]) -> str:
+    """`./<bundle name>.case`; of several, that of the first."""
+    name = "stdin" if sources[0] == "-" else os.path.basename(os.path.abspath(sources[0])) or "root"
+    for ending in (".gz", ".bz2", ".xz", ".zst", ".tar", ".tgz", ".tbz2", ".txz", ".zip"):
+        name = name[: -len(ending)] if name.lower().endswith(ending) and len(name) > len(ending) else name
+    return f"{name}.case"
+
+
+def _settle_folder(case: Case, identity: Identity, options: Options, sources: Sequence[str]) -> Case:
+    """The folder to use. Where none was named and the usual one holds another bundle, one with the bundle's digest in its name."""
+    plan = case.existing()
+    if options.out is not None or options.force or plan is None or plan.identity.bundle == identity.bundle:
+        return case
+    usual = Path(_default_folder(sources))
+    case.clear()
+    return begin(usual.with_name(f"{usual.stem}-{identity.bundle[:8]}.case"))
+
+
+def _absolute(source: str) -> str:
+    return source if source == "-" else os.path.abspath(source)
+
+
+def _digest(rules: RuleSet, options: Options) -> str:
+    """What the conclusion depends on besides the bundle."""
+    seed = msgspec.json.encode((rules, options.since, options.until, options.tz, _limits(options)))
+    return hashlib.sha256(seed).hexdigest()
+
+
+# ---------------------------------------------------------------- times
+
+
+def _given_offset(options: Options) -> int | None:
+    """Seconds east of UTC of `--tz`."""
+    if options.tz is None:
+        return None
+    offset = zone(options.tz).utcoffset(options.since or datetime.now(timezone.utc).replace(tzinfo=None))
+    return round(offset.total_seconds()) if offset is not None else 0
+
+
+def _within(hits: list[Hit], options: Options, offset: int | None) -> list[Hit]:
+    """Hits between `--since` and `--until`; those without a time stay."""
+
+    def micro(moment: datetime | None) -> int | None:
+        if moment is None:
+            return None
+        if moment.tzinfo is None:
+            return round((moment.replace(tzinfo=timezone.utc).timestamp() - (offset or 0)) * SECOND)
+        return round(moment.timestamp() * SECOND)
+
+    since, until = micro(options.since), micro(options.until)
+    if since is None and until is None:
+        return hits
+    return [hit for hit in hits if hit.ts is None or ((since is None or hit.ts >= since) and (until is None or hit.ts <= until))]
+
+
+def _bundle_info(bundle: Bundle | Several, found: ingest.Scan, offset: int | None) -> BundleInfo:
+    read = [member for member in found.files if member.status != "skipped"]
+    nodes = sorted({member.node for member in found.files if member.node} | {hit.node for hit in found.hits if hit.node})
+    places = [(hit.node, hit.device) for hit in found.hits] + [(row.node, row.device) for row in found.metrics]
+    places += [(member.node, member.device) for member in found.files]
+    devices = {(node, device) for node, device in places if device is not None and device >= 0}
+    return BundleInfo(
+        name=bundle.name,
+        sha256=bundle.sha256,
+        bytes=bundle.size,
+        unpacked=found.unpacked,
+        files=len(read),
+        lines=found.lines,
+        nodes=nodes,
+        devices=len(devices),
+        first=found.first,
+        last=found.last,
+        zone=_shown_zone(found.files, offset),
+    )
+
+
+def _shown_zone(files: Sequence[Member], offset: int | None) -> str:
+    """The zone times are shown in: the one asked for, else the one most files with a zone of their own have, else UTC."""
+    if offset is None:
+        counts = Counter(member.utc_offset for member in files if member.utc_offset)
+        offset = max(counts, key=lambda seconds: (counts[seconds], seconds)) if counts else 0
+    sign, minutes = "-" if offset < 0 else "+", abs(offset) // 60
+    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def _clock_notes(files: Sequence[Member]) -> list[Note]:
+    """Clocks that differ from each other, or could not be brought to UTC."""
+    notes = []
+    offsets = Counter(member.utc_offset for member in files if member.utc_offset is not None)
+    if len(offsets) > 1:
+        parts = ", ".join(f"{count} at {seconds / 3600:+g} h" for seconds, count in sorted(offsets.items(), key=lambda item: str(item[0])) if seconds is not None)
+        notes.append(Note(f"The clocks of the files differ and were brought to UTC: {parts}.", f"各文件时钟不同，已统一换算为 UTC：{parts.replace(' at ', ' 个文件 ')}。"))
+    boot = sum(member.clock == "boot" and member.first is None for member in files)
+    if boot:
+        notes.append(
+            Note(f"{boot} kernel logs print seconds since boot only; their lines have no wall time.", f"{boot} 个内核日志只有开机以来的秒数，无法换算为时刻。")
+        )
+    return notes
+
+

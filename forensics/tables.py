@@ -1,0 +1,104 @@
+"""The tables of a case: their columns, in one place, and how rows get into them. Part of the public interface (README).
+
+Times are TIMESTAMP in UTC. An event's id is its member's number and the line it begins on, in one number, so that it does not depend
+on how many processes wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+LINE_BITS = 40
+"""event_id = file_id << LINE_BITS | line_no"""
+
+Columns = tuple[tuple[str, str], ...]
+
+EVENTS: Columns = (
+    ("file_id", "INTEGER"), ("line_no", "BIGINT"), ("n_lines", "INTEGER"), ("byte_offset", "BIGINT"), ("ts", "TIMESTAMP"), ("node", "VARCHAR"),
+    ("device", "INTEGER"), ("rank", "INTEGER"), ("source", "VARCHAR"), ("severity", "VARCHAR"), ("module", "VARCHAR"), ("pid", "BIGINT"),
+    ("tid", "BIGINT"), ("stream_id", "BIGINT"), ("task_id", "BIGINT"), ("function", "VARCHAR"), ("src_file", "VARCHAR"),
+    ("src_line", "INTEGER"), ("code", "VARCHAR"), ("message", "VARCHAR"), ("process", "VARCHAR"),
+)  # fmt: skip
+"""As stored in the Parquet parts; the view `events` puts event_id before them."""
+
+TABLES: dict[str, Columns] = {
+    "bundle": (
+        ("name", "VARCHAR"), ("sha256", "VARCHAR"), ("bytes", "BIGINT"), ("unpacked", "BIGINT"), ("files", "BIGINT"), ("lines", "BIGINT"),
+        ("first", "TIMESTAMP"), ("last", "TIMESTAMP"), ("zone", "VARCHAR"), ("version", "VARCHAR"),
+    ),
+    "files": (
+        ("file_id", "INTEGER"), ("path", "VARCHAR"), ("node", "VARCHAR"), ("device", "INTEGER"), ("kind", "VARCHAR"), ("parser", "VARCHAR"),
+        ("bytes", "BIGINT"), ("lines", "BIGINT"), ("lines_parsed", "BIGINT"), ("encoding", "VARCHAR"), ("clock", "VARCHAR"),
+        ("utc_offset", "INTEGER"), ("first", "TIMESTAMP"), ("last", "TIMESTAMP"), ("status", "VARCHAR"), ("note", "VARCHAR"),
+    ),
+    "metrics": (
+        ("ts", "TIMESTAMP"), ("node", "VARCHAR"), ("device", "INTEGER"), ("name", "VARCHAR"), ("value", "DOUBLE"), ("unit", "VARCHAR"),
+        ("label", "VARCHAR"), ("file_id", "INTEGER"), ("line_no", "BIGINT"),
+    ),
+    "facts": (
+        ("node", "VARCHAR"), ("device", "INTEGER"), ("name", "VARCHAR"), ("value", "VARCHAR"), ("file_id", "INTEGER"), ("line_no", "BIGINT"),
+    ),
+    "signals": (
+        ("rule", "VARCHAR"), ("pattern", "VARCHAR"), ("event_id", "BIGINT"), ("file_id", "INTEGER"), ("line_no", "BIGINT"),
+        ("byte_offset", "BIGINT"), ("ts", "TIMESTAMP"), ("node", "VARCHAR"), ("device", "INTEGER"), ("rank", "INTEGER"), ("pid", "BIGINT"),
+        ("source", "VARCHAR"), ("severity", "VARCHAR"), ("captures", "VARCHAR"), ("text", "VARCHAR"),
+    ),
+    "findings": (
+        ("finding_id", "INTEGER"), ("rule", "VARCHAR"), ("root_cause", "VARCHAR"), ("layer", "VARCHAR"), ("severity", "VARCHAR"),
+        ("role", "VARCHAR"), ("title", "VARCHAR"), ("title_zh", "VARCHAR"), ("node", "VARCHAR"), ("device", "INTEGER"), ("rank", "INTEGER"),
+        ("pid", "BIGINT"), ("first", "TIMESTAMP"), ("last", "TIMESTAMP"), ("occurrences", "BIGINT"), ("captures", "VARCHAR"),
+    ),
+    "edges": (("cause", "INTEGER"), ("effect", "INTEGER"), ("reason", "VARCHAR")),
+    "diagnoses": (
+        ("rank", "INTEGER"), ("finding_id", "INTEGER"), ("rule", "VARCHAR"), ("root_cause", "VARCHAR"), ("confidence", "DOUBLE"),
+        ("level", "VARCHAR"), ("title", "VARCHAR"), ("title_zh", "VARCHAR"), ("action", "VARCHAR"), ("why", "VARCHAR"), ("why_zh", "VARCHAR"),
+        ("explained_events", "BIGINT"),
+    ),
+    "evidence": (
+        ("diagnosis", "INTEGER"), ("role", "VARCHAR"), ("file_id", "INTEGER"), ("file", "VARCHAR"), ("line_no", "BIGINT"), ("ts", "TIMESTAMP"),
+        ("pattern", "VARCHAR"), ("text", "VARCHAR"),
+    ),
+    "replays": (("diagnosis", "INTEGER"), ("kernel", "VARCHAR"), ("status", "VARCHAR"), ("detail", "VARCHAR")),
+    "internals": (("name", "VARCHAR"), ("data", "BLOB")),
+}  # fmt: skip
+"""`internals` holds what the program itself reads again (msgpack); not part of the interface."""
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """All tables, empty, and a view of no events."""
+    for name, columns in TABLES.items():
+        listed = ", ".join(f'"{column}" {kind}' for column, kind in columns)
+        connection.execute(f"CREATE TABLE {name} ({listed})")
+    view(connection, [])
+
+
+def view(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], temporary: bool = False) -> None:
+    """Make `events` a view of these Parquet parts, named relative to the case folder; `temporary`: in this connection only."""
+    if parts:
+        names = ", ".join("'" + part.replace("'", "''") + "'" for part in parts)
+        source = f"read_parquet([{names}])"
+    else:
+        source = "(SELECT " + ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in EVENTS) + " WHERE false)"
+    columns = ", ".join(f'"{column}"' for column, _ in EVENTS)
+    connection.execute(
+        f"CREATE OR REPLACE {'TEMP ' if temporary else ''}VIEW events AS SELECT CAST(file_id AS BIGINT) << {LINE_BITS} | line_no AS event_id, {columns} FROM {source}"
+    )
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
+    """Put all rows into a table with one statement. Times are given in microseconds."""
+    if not rows:
+        return
+    columns = TABLES[table]
+    held = list(zip(*rows, strict=True))
+    parts = []
+    for number, (_, kind) in enumerate(columns, 1):
+        if kind == "TIMESTAMP":
+            parts.append(f"make_timestamp(unnest(${number}::BIGINT[]))")
+        else:
+            parts.append(f"unnest(${number}::{kind}[])")
+    connection.execute(f"INSERT INTO {table} SELECT {', '.join(parts)}", [list(column) for column in held])
