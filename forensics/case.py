@@ -160,7 +160,9 @@ class Case:
         with _writing(self.folder):
             shutil.copyfile(self.database, fresh)
             _remove(self.folder / PARTS)
-            os.replace(building / PARTS, self.folder / PARTS)
+            (self.folder / PARTS).mkdir(exist_ok=True)
+            for name in names:
+                os.replace(building / PARTS / name, self.folder / PARTS / name)
             connection = duckdb.connect(str(fresh), config={"threads": 1, "file_search_path": str(self.folder)})
             try:
                 tables.view(connection, [f"{PARTS}/{name}" for name in sorted(names)])

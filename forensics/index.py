@@ -28,7 +28,7 @@ from forensics.pool import Failed, Pool
 from forensics.result import Member, Note
 from forensics.tables import EVENTS
 from parsers import columns
-from parsers.clock import SECOND
+from parsers.clock import DAY, SECOND
 from parsers.columns import NONE, Columns, Ints, Rows
 
 COMPILED_FROM = 12 << 20
@@ -124,16 +124,16 @@ def _line_ends(view: memoryview) -> int:
 
 def _warm() -> None:
     """Compile, or load what is compiled, before forking."""
-    columns.Columns().read(b"[INFO] GE(7,main):2025-10-14-06:12:40.118.362 [a.cc:1]9 F:x\n", "plog", compiled=True)
+    import parsers.compiled  # noqa: F401
 
 
 def _is_compiled() -> bool:
     """Whether this installation has compiled the parser before."""
-    spec = importlib.util.find_spec("parsers.kernel")
+    spec = importlib.util.find_spec("parsers.kernel_lines")
     if spec is None or spec.origin is None:
         return False
     folder = Path(spec.origin).parent / "__pycache__"
-    return any(folder.glob("kernel.read_plog-*.nbi"))
+    return any(folder.glob("kernel_lines.read_lines-*.nbi"))
 
 
 class _Stamps:
@@ -144,8 +144,27 @@ class _Stamps:
         self.one = clock.utc
 
     def many(self, ts: Ints, clock: str) -> Ints:
-        # both compiled kinds print wall times
-        return np.where((ts == NONE) | (ts < UNTRUE), NONE, ts - (self.clock.offset or 0) * SECOND)
+        if clock == "boot":
+            return np.full(len(ts), NONE) if self.clock.boot is None else np.where(ts == NONE, NONE, ts + self.clock.boot)
+        offset = (self.clock.offset or 0) * SECOND
+        if clock == "noyear":
+            dated = self._dated(ts)
+            return np.where(dated == NONE, NONE, dated - offset)
+        return np.where((ts == NONE) | (ts < UNTRUE), NONE, ts - offset)
+
+    def _dated(self, ts: Ints) -> Ints:
+        """`FileClock.dated` of many stamps: most fall into one year and the same side of its 29 February."""
+        out = np.full(len(ts), NONE)
+        days = ts // DAY
+        for day in np.unique(days[ts != NONE]).tolist():
+            chosen = (days == day) & (ts != NONE)
+            moved = self.clock.dated(day * DAY)
+            edge = self.clock.last is not None and abs(abs(day * DAY - self.clock.last) - 183 * DAY) <= DAY
+            if edge:  # where the year changes within the day
+                out[chosen] = [NONE if (one := self.clock.dated(at)) is None else one for at in ts[chosen].tolist()]
+            elif moved is not None:
+                out[chosen] = ts[chosen] + (moved - day * DAY)
+        return out
 
 
 class IndexWork:

@@ -51,9 +51,9 @@ class Run:
 
     def finish(self) -> None:
         """Store all lines in the case, unless that was not wanted or is done. Raises CaseError."""
-        from forensics import index
-
         if self._options.index and not self.case.plan().indexed:
+            from forensics import index
+
             index.build(self.case, self._bundle.reopen(), self._scan.clocks, self._options.workers, self._report)
 
     def _report(self, lines: int, what: str) -> None:
@@ -110,14 +110,14 @@ def _triaged(
     if not case.check(identity, options.force):
         kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs))
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
-        plan = Plan(identity, [_absolute(source) for source in sources], extra={"kept": msgspec.to_builtins(kept)})
+        plan = Plan(identity, [_absolute(source) for source in sources], extra={"kept": msgspec.msgpack.encode(kept)})
         case.store(plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses)
     return Run(triage, case, bundle, found, options, on_progress)
 
 
 def explain(case: Case, what: str) -> Explanation:
     """Why a rule (an id, or the number of a diagnosis) holds in a case, or why it does not. Raises UsageError."""
-    kept = msgspec.convert(case.plan().extra.get("kept", {}), type=Kept)
+    kept = msgspec.msgpack.decode(case.plan().extra["kept"], type=Kept)
     rules = pack.load(kept.packs)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
     conclusion: Conclusion = diagnose(rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset)

@@ -6,6 +6,7 @@ done again; where that fails too they are given up by name, and the run goes on.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import selectors
@@ -98,6 +99,8 @@ class Pool(Generic[Result]):
                         self._grow(self.count + 2)
                         if self.prepare is not None:
                             self.prepare()
+                        gc.collect()
+                        gc.freeze()  # what exists now stays shared: no collection writes to it
                         self._workers = [self._fork() for _ in range(self.count)]
                         self._send(waiting)
                         waiting = None
@@ -199,7 +202,7 @@ class Pool(Generic[Result]):
 
     def _finish(self) -> None:
         if self._inline is not None:
-            self.finished.append(self._inline.finish())
+            self.finished.append(_finished(self._inline))
         for worker in self._workers:
             try:
                 _write(worker.channel, b"")
@@ -249,18 +252,26 @@ def _attempt(work: Work[Result], task: Task, block: Block) -> Result | Failed:
         return Failed(task, "out of memory")
 
 
+def _finished(work: Work[Any]) -> object:
+    try:
+        return work.finish()
+    except OSError as error:
+        return Failed(Task(-1, -1, []), os.strerror(error.errno) if error.errno else str(error), True)
+
+
 def _serve(channel: socket.socket, others: list[socket.socket], make: Callable[[int], Work[Any]], number: int, blocks: list[Block]) -> NoReturn:
     """Life of a forked process: tasks in, results out, until an empty message or the end of the channel."""
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        gc.disable()  # nothing that circles is made here, and looking for it is dear
         for other in others:
             other.close()  # or the parent's end of a dead neighbour's channel would stay open here
         work = make(number)
         while (data := _read(channel)) is not None:
             if not data:
-                _write(channel, pickle.dumps(work.finish(), 5))
+                _write(channel, pickle.dumps(_finished(work), 5))
                 break
             block, size = _TASK.unpack(data)
             task = msgspec.msgpack.decode(blocks[block][BLOCK : BLOCK + size], type=Task)

@@ -9,7 +9,7 @@ from forensics.advice import collect_next
 from forensics.ingest import Scan
 from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, Note, Triage, Unexplained
 from rules import catalog
-from rules.diagnose import Conclusion
+from rules.diagnose import Conclusion, filled_title
 from rules.model import FactRow, RuleSet
 from rules.scan import LeafRef
 
@@ -33,7 +33,7 @@ def summarise(
     best = found.diagnoses[0] if found.diagnoses else None
     wanting = best is None or best.level != "high"
     collective = any(finding.rule.layer == "collective" for finding in found.findings)
-    titles = {finding.rule.id: finding.rule.title for finding in found.findings}
+    titles = {finding.rule.id: filled_title(finding) for finding in found.findings}
     return Triage(
         version=version,
         packs=list(rules.packs),

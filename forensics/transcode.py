@@ -30,7 +30,7 @@ def form(encoding: str, head: bytes) -> str:
     """What has to be done to a member: its encoding, or "cr" or "docker-json" where it is UTF-8 of another shape."""
     if encoding not in PLAIN:
         return encoding
-    if head.startswith(b'{"log":"'):
+    if head.startswith((b'{"log":"', b'{"log": "')):
         return "docker-json"
     if head.count(b"\r") > 1 and b"\n" not in head:
         return "cr"

@@ -148,7 +148,8 @@ def split_glued(line: str) -> list[tuple[int, str]]:
     return [(a, line[a:b]) for a, b in zip(cuts, [*cuts[1:], len(line)], strict=True)]
 
 
-def _prefix(text: str) -> tuple[str, str, int | None, str] | Literal[False]:
+def head_of(text: str) -> tuple[str, str, int | None, str] | Literal[False]:
+    """What stands before `):`, as (severity, module, pid, process); False for what begins no record."""
     seen = _PREFIX.fullmatch(text)
     parts: tuple[str, str, int | None, str] | Literal[False] = False
     if seen and (severity := SEVERITIES.get(seen[1])) is not None:
@@ -178,7 +179,7 @@ def read(line: str, clock_name: str, grammar: str) -> Record | None:
     key = line[:at]
     head = _prefixes.get(key)
     if head is None:
-        head = _prefix(key)
+        head = head_of(key)
     if head is False:
         return None
     at += 2

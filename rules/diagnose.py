@@ -46,8 +46,8 @@ def diagnose(
     findings = evaluator.findings(rules)
     findings.sort(key=lambda finding: (order(finding.hits[0]), finding.rule.id))
     graph = causes.edges(findings)
-    fired = {hit.leaf for finding in findings for hit in finding.hits if hit.leaf >= 0}
-    fired |= {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].role == "noise"}
+    held = {finding.rule.id for finding in findings}
+    fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
     return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted)
 
 
@@ -76,7 +76,7 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
                 finding=finding,
                 confidence=sure[place],
                 level=confidence.level(sure[place]),
-                title=Text(filled(finding.rule.title.en, finding), filled(finding.rule.title.zh, finding)),
+                title=filled_title(finding),
                 remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
                 evidence=_evidence(finding, support, [findings[n] for n in following]),
                 explains=[findings[n].rule.id for n in following],
@@ -106,6 +106,11 @@ def _evidence(finding: Finding, support: list[Finding], following: list[Finding]
     return list(picked.values())
 
 
+def filled_title(finding: Finding) -> Text:
+    """The rule's title with what was captured."""
+    return Text(filled(finding.rule.title.en, finding), filled(finding.rule.title.zh, finding))
+
+
 _FIELD = re.compile(r"\{(?P<leaf>[a-z][a-z0-9_]*)\.(?P<name>[A-Za-z][A-Za-z0-9_]*)\}")
 
 
@@ -113,7 +118,10 @@ def filled(text: str, finding: Finding) -> str:
     """A text with {leaf.capture} replaced by what was captured; anything else in braces stays as it is."""
 
     def value(match: re.Match[str]) -> str:
-        captures = finding.captures.get(match["leaf"], {})
-        return captures.get(match["name"], "?")[:120] if match["leaf"] in finding.captures else match[0]
+        if match["leaf"] not in own:
+            return match[0]
+        return finding.captures.get(match["leaf"], {}).get(match["name"], "…")[:120]
+
+    own = {leaf.id for leaf in scan.leaves_of(finding.rule.match)}
 
     return _FIELD.sub(value, text)

@@ -26,6 +26,8 @@ import regex
 from rules import catalog, literals
 from rules.model import Count, Leaf, Node, Problem, RuleSet
 
+VERSION = 2
+"""Of the way patterns are turned into expressions: part of the cache's key."""
 KEEP = 64
 """Hit lines kept of one leaf and chunk; the rest is counted."""
 CONFIRM = 512
@@ -83,32 +85,52 @@ class ChunkHits(msgspec.Struct):
     """Leaves whose regex ran into the time limit."""
 
 
+class Program(msgspec.Struct, frozen=True):
+    """What compiling the patterns comes to, as it is kept in the cache."""
+
+    targets: list[tuple[int, ...]]
+    """By number of the expression: the leaves, and extras as -1-k, that it reports for."""
+    needs: list[tuple[tuple[str, ...], ...]]
+    """By leaf: sets of texts of each of which a line must hold one, before its regex is asked."""
+    database: bytes
+
+
 class Scanner:
     """The compiled patterns. Load before forking: the database is shared, each process makes its own scratch."""
 
-    def __init__(self, leaves: list[LeafRef], extra: list[ExtraPattern], database: Any, targets: list[tuple[int, ...]]):
-        self.leaves, self.extra, self.targets = leaves, extra, targets
+    def __init__(self, leaves: list[LeafRef], extra: list[ExtraPattern], database: Any, program: Program):
+        self.leaves, self.extra, self.targets, self._needs = leaves, extra, program.targets, program.needs
         self._database = database
         self._scratch: tuple[int, Any] | None = None
         self._compiled: dict[int, regex.Pattern[str] | None] = {}
         self._plain = {n for n, ref in enumerate(leaves) if len(ref.leaf.contains) == 1 and not ref.leaf.not_contains}
         self._marks = {-1 - k for k, pattern in enumerate(extra) if not pattern.capture}
         self._plain |= self._marks
-        self._needs: dict[int, list[literals.Texts]] = {}
 
     @classmethod
     def load(cls, rules: RuleSet, extra: Sequence[ExtraPattern] = ()) -> Scanner:
         """Compile the patterns, or load them from the cache beside this package's byte code."""
         leaves = [LeafRef(n, leaf) for n, rule in enumerate(rules.rules) for leaf in leaves_of(rule.match) if leaf.of_line]
+        seed = msgspec.msgpack.encode((leaves, list(extra), VERSION, getattr(hyperscan, "__version__", ""), _cpu()))
+        name = f"patterns-{hashlib.sha256(seed).hexdigest()[:24]}.hsdb"
+        if (cached := read_cache(name)) is not None:
+            try:
+                program = msgspec.msgpack.decode(cached, type=Program)
+                return cls(leaves, list(extra), hyperscan.loadb(program.database, hyperscan.HS_MODE_BLOCK), program)
+            except (msgspec.DecodeError, msgspec.ValidationError, hyperscan.error):
+                pass
         ids: dict[tuple[bytes, int], list[int]] = {}
         for index, ref in enumerate(leaves):
             for expression in expressions_of(ref.leaf):
                 ids.setdefault(expression, []).append(index)
         for k, pattern in enumerate(extra):
             ids.setdefault((relaxed(pattern.regex).encode(), _flags(pattern.ignore_case)), []).append(-1 - k)
-        expressions = list(ids)
-        database = _database(expressions) if expressions else None
-        return cls(leaves, list(extra), database, [tuple(v) for v in ids.values()])
+        database = _database(list(ids)) if ids else None
+        needs = [tuple(tuple(sorted(texts)) for texts in _needed(ref.leaf)) for ref in leaves]
+        program = Program([tuple(dict.fromkeys(v)) for v in ids.values()], needs, hyperscan.dumpb(database) if database else b"")
+        if database is not None:
+            write_cache(name, msgspec.msgpack.encode(program))
+        return cls(leaves, list(extra), database, program)
 
     # ------------------------------------------------------------ scanning
 
@@ -178,10 +200,10 @@ class Scanner:
                 return None
             if leaf.contains:
                 return {}
-            pattern = self._pattern(target)
             for texts in self._needs[target]:
                 if not any(one in folded for one in texts):
                     return None
+            pattern = self._pattern(target)
         if pattern is None:
             return None
         try:
@@ -201,7 +223,6 @@ class Scanner:
             else:
                 leaf = self.leaves[target].leaf
                 source, ignore = source_of(leaf), leaf.ignore_case
-                self._needs[target] = literals.required(source, ignore)
             self._compiled[target] = regex.compile(source, regex.I if ignore else 0)
         return self._compiled[target]
 
@@ -268,6 +289,10 @@ def escaped(literal: str) -> bytes:
 def source_of(leaf: Leaf) -> str:
     """The regex of a leaf that has one, or is one of codes."""
     return leaf.regex or "|".join(catalog.code_pattern(code) for code in leaf.codes)
+
+
+def _needed(leaf: Leaf) -> list[literals.Texts]:
+    return [] if leaf.contains else literals.required(source_of(leaf), leaf.ignore_case)
 
 
 def expressions_of(leaf: Leaf) -> list[tuple[bytes, int]]:
@@ -376,14 +401,8 @@ def _with_prefilter(expressions: list[tuple[bytes, int]]) -> list[tuple[bytes, i
 
 
 def _database(expressions: list[tuple[bytes, int]]) -> Any:
-    key = hashlib.sha256(repr((expressions, getattr(hyperscan, "__version__", ""), _cpu())).encode()).hexdigest()[:24]
-    if (cached := read_cache(f"patterns-{key}.hsdb")) is not None:
-        try:
-            return hyperscan.loadb(cached, hyperscan.HS_MODE_BLOCK)
-        except hyperscan.error:
-            pass
     try:
-        database = _compile(expressions)
+        return _compile(expressions)
     except hyperscan.error:  # some need the prefilter; find out which
         ready = []
         for one in expressions:
@@ -393,9 +412,7 @@ def _database(expressions: list[tuple[bytes, int]]) -> Any:
             except hyperscan.error:
                 soft = _with_prefilter([one])
                 ready.append(soft[0] if soft else (b"\\x00never\\x00", _FLAGS))
-        database = _compile(ready)
-    write_cache(f"patterns-{key}.hsdb", hyperscan.dumpb(database))
-    return database
+        return _compile(ready)
 
 
 def broken_leaves(rules: RuleSet) -> list[Problem]:

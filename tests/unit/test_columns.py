@@ -88,6 +88,41 @@ def test_a_huge_line_keeps_head_and_tail() -> None:
     assert message.endswith("xend") and " ... " in message and len(message) < 100_000
 
 
+LINES = [
+    "[ 1203.300000] ", "[    1.000001] ", "[12.5] ", "<6>", "Oct 14 14:12:01 ", "Feb 29 00:00:00 ", "Feb 30 00:00:00 ", "Sep  4 23:59:59 ", "npu-07 ", "a b ",
+    "kernel: ", "systemd[1]: ", "python3: ", "[ascend] ", "[ERROR] ", "[WARN]", "[trs_drv] ", "[drv_pcie] ", "[ trs mbox ]", "[trs_mbox_send 188] ", "[f,1] ",
+    "[pid 3] ", "<python3:51377> ", "<python3:1:2:3> ", "<kworker/5:1H:39365> ", "<a b>", "audit: type=1 ", "devdrv_device_driver 0000:82:00.0: ", "usb 1-1: ",
+    "davinci: ", "drv_x: ", "(devid=1; ret=-110)", "dev_id:3 ", "phy_id=2 dev", "hy_dev_id=1", "Event id=0x80e01809", "event_id: [0x80e01801]", "text", "  ",
+    "(Worker_TP0 pid=1070) ", "(VllmWorker rank=3 pid=9) ", "(EngineCore_DP0 pid=1) ", "(x)", "INFO ", "ERROR ", "CRITICAL ", "04-30 23:38:48 ", "13-30 23:38:48 ",
+    "02-29 00:00:00 ", "[core.py:932] ", "[/a/b.py:1]", "[a b:1] ", "core.py:12] ", "[ERROR] 2026-04-30-23:38:48 (PID:1070, Device:0, RankID:-1) ERR00100 PTA x",
+    "EZ9999: Inner Error!", "[PID: 7] x", "[rank3]: x", "Device_Absent(EL0001): y", "A (E", "2026-05-26 15:15:48,667 ", "2026-02-30 15:15:48,667 ", "- trainer - ",
+    "- trainer.loop - INFO - ", "- 12 - ", "INFO - ", "- ERROR - ", "a.py:12 - ", "Traceback (most recent call last):", "RuntimeError: x", "    frame",
+    "\n", "\r\n", "\n", "\t", "\x1b[0m", "中", "[", "]", ":", "x" * 130,
+]  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(["kernel", "console"]), st.lists(st.sampled_from(LINES), max_size=24))
+def test_compiled_lines_equal_those_of_the_parser(kind: str, pieces: list[str]) -> None:
+    both("".join(pieces).encode(), kind)
+
+
+GOOD = [
+    "[ 1203.300000] [ascend] [ERROR] [trs_drv] [trs_mbox_send 188] <python3:51377> ", "[    1.000001] audit: ", "[    1.000001] [ascend] [devdrv] [f 1] ",
+    "Oct 14 14:12:01 npu-07 systemd[1]: ", "Oct 14 14:12:01 npu-07 kernel: [  893.100000] ", "(Worker_TP0 pid=1070) INFO 04-30 23:38:48 [core.py:932] ",
+    "ERROR 04-30 23:38:48 [a.py:1] ", "2026-05-26 15:15:48,667 - trainer - INFO - ", "[ 1203.300000] [ascend] [trs_drv] [INFO] [f 1] <kworker/5:1H:39365> ",
+]  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(["kernel", "console"]),
+    st.lists(st.tuples(st.sampled_from(GOOD), st.lists(st.sampled_from(LINES + PIECES), max_size=4)), min_size=1, max_size=8),
+)
+def test_compiled_lines_equal_behind_good_heads(kind: str, lines: list[tuple[str, list[str]]]) -> None:
+    both("\n".join(head + "".join(rest) for head, rest in lines).encode("utf-8", "surrogateescape"), kind)
+
+
 @pytest.mark.parametrize("kind", ["console", "kernel", "text", "mindie"])
 def test_other_kinds_are_read_line_by_line(kind: str) -> None:
     data = b"(Worker_TP0 pid=7) ERROR 09-04 10:00:01 [core.py:708] device_id=3 failed\nTraceback (most recent call last):\n  File x\n"
