@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ from rules.model import Diagnosis, Finding
 if TYPE_CHECKING:
     import duckdb
     import polars
+
+Kept = TypeVar("Kept")
 
 DATABASE = "case.duckdb"
 PARTS = "parts"
@@ -95,10 +97,13 @@ class Case:
         """Whether the folder holds exactly this case already. Raises UsageError where it holds one of another bundle."""
         plan = self.existing()
         if plan is None:
+            if self.database.exists() and not force:
+                raise UsageError(f"{str(self.database)!a} is no case of this version: give another folder with -o, or --force to replace it")
             return False
         if plan.identity.bundle != identity.bundle and not force:
             raise UsageError(
-                f"{str(self.folder)!a} is the case of another bundle ({', '.join(plan.sources)}): give another folder with -o, or --force to replace it"
+                f"{str(self.folder)!a} is the case of another bundle ({', '.join(plan.sources)}): "
+                "give another folder with -o, or --force to replace it"
             )
         return plan.identity == identity
 
@@ -190,12 +195,12 @@ class Case:
 
     def plan(self) -> Plan:
         if self._plan is None:
-            self._plan = msgspec.msgpack.decode(self._internal("plan"), type=Plan)
+            self._plan = self._decoded("plan", Plan)
         return self._plan
 
     def load_triage(self) -> Triage:
         """The result, as it was when the case was made."""
-        return msgspec.msgpack.decode(self._internal("triage"), type=Triage)
+        return self._decoded("triage", Triage)
 
     def ensure_index(self, workers: int | None = None) -> None:
         """Store the lines of the bundle if that has not been done; CaseError where that is not possible any more."""
@@ -211,7 +216,7 @@ class Case:
             raise CaseError(f"the lines of {str(self.folder)!a} were not stored, and {missing[0]!a} is not there any more: run triage again")
         bundles = [Bundle(source, None, self.scratch, self.folder) for source in plan.sources]
         bundle = bundles[0] if len(bundles) == 1 else Several(bundles)
-        clocks = msgspec.msgpack.decode(self._internal("clocks"), type=dict[int, FileClock])
+        clocks = self._decoded("clocks", dict[int, FileClock])
         try:
             index.build(self, bundle, clocks, workers, agrees=lambda: bundle.sha256 == plan.identity.bundle)
         finally:
@@ -251,6 +256,12 @@ class Case:
             connection.execute("SET lock_configuration = true")
             self._connection = connection
         return self._connection
+
+    def _decoded(self, name: str, kind: type[Kept]) -> Kept:
+        try:
+            return msgspec.msgpack.decode(self._internal(name), type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CaseError(f"{str(self.database)!a} was written by another version ({_first_line(error)}): run triage again") from error
 
     def _internal(self, name: str) -> bytes:
         import duckdb
@@ -362,7 +373,8 @@ def _rows(
     yield "facts", [(f.node, f.device, f.name, f.value, f.file_id, f.line_no) for f in scan.facts]
     yield "signals", [
         (
-            *names[h.leaf], h.file_id << tables.LINE_BITS | scan.inside.get((h.file_id, h.line_no), h.line_no), h.file_id, h.line_no, h.byte_offset, h.ts, h.node, h.device, h.rank, h.pid, h.grammar or h.kind, h.severity,
+            *names[h.leaf], h.file_id << tables.LINE_BITS | scan.inside.get((h.file_id, h.line_no), h.line_no), h.file_id, h.line_no,
+            h.byte_offset, h.ts, h.node, h.device, h.rank, h.pid, h.grammar or h.kind, h.severity,
             _json(h.captures), h.text,
         )
         for h in scan.hits

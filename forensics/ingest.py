@@ -284,7 +284,8 @@ class _Merge:
         times = [ts for member in members for ts in (member.first, member.last) if ts is not None]
         return Scan(
             [found.hit for found in self.found],
-            {(found.hit.file_id, found.hit.line_no): found.hit.line_no - found.above for found in self.found if found.above}, self.counts, members, self.facts, metrics, shapes, self.error_lines, self._first_errors(clocks),
+            {(found.hit.file_id, found.hit.line_no): found.hit.line_no - found.above for found in self.found if found.above},
+            self.counts, members, self.facts, metrics, shapes, self.error_lines, self._first_errors(clocks),
             sum(member.lines for member in members), sum(member.bytes for member in members), min(times, default=None), max(times, default=None),
             clocks, self.cut, self.notes,
         )  # fmt: skip

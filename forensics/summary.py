@@ -116,7 +116,6 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
     for name in found.exhausted:
         notes.append(Note(f"{name} was given up: too many lines fit its patterns.", f"规则 {name} 匹配的日志过多，已放弃判断。"))
     if shapes > UNEXPLAINED:
-        notes.append(
-            Note(f"{shapes - UNEXPLAINED} further shapes of unexplained error lines are not listed.", f"另有 {shapes - UNEXPLAINED} 类未解释的错误日志未列出。")
-        )
+        more = shapes - UNEXPLAINED
+        notes.append(Note(f"{more} further shapes of unexplained error lines are not listed.", f"另有 {more} 类未解释的错误日志未列出。"))
     return notes

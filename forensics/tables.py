@@ -85,7 +85,8 @@ def view(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], temporary:
         source = "(SELECT " + ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in EVENTS) + " WHERE false)"
     columns = ", ".join(f'"{column}"' for column, _ in EVENTS)
     connection.execute(
-        f"CREATE OR REPLACE {'TEMP ' if temporary else ''}VIEW events AS SELECT CAST(file_id AS BIGINT) << {LINE_BITS} | line_no AS event_id, {columns} FROM {source}"
+        f"CREATE OR REPLACE {'TEMP ' if temporary else ''}VIEW events AS "
+        f"SELECT CAST(file_id AS BIGINT) << {LINE_BITS} | line_no AS event_id, {columns} FROM {source}"
     )
 
 

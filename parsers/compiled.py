@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from parsers import kernel_lines, kernel_plog, plog, registry
 from parsers import kernel as k
-from parsers.columns import CONTINUED, LINE_HEAD, NAMES, NONE, NUMBERS, Ints, Rows, Stamp, Texts, encoded, numbers_and_names, readable, to_int
+from parsers import kernel_lines, kernel_plog, plog, registry
 from parsers.base import Parser
+from parsers.columns import CONTINUED, LINE_HEAD, NAMES, NONE, NUMBERS, Ints, Rows, Stamp, Texts, encoded, numbers_and_names, readable, to_int
 from parsers.rows import Record
 
 TEXTS = 30_000
@@ -203,6 +203,10 @@ class Compiled:
     def _look_into(self, found: Rows, row: int, kind: str, flags: int, message: str) -> None:
         """Codes, ranks and devices of one message, as the parser of its kind looks for them."""
         number = self.texts.number
+        if kind == "console":
+            if flags & k.CODE and "rror code is " in message:
+                found.names["code"][row] = number(plog.error_code(message))
+            return
         if kind == "kernel":
             if flags & k.CODE and "vent" in message:
                 found.names["code"][row] = number(plog.event_code(message))

@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -68,7 +67,7 @@ PAIR, ODD = 1, 2
 
 
 @compiled("void(u1[::1],i8,i8,u1[::1])")
-def look(data: Any, start: int, count: int, out: Any) -> None:
+def glance(data: Any, start: int, count: int, out: Any) -> None:
     """Which of data[start:start+count] need a second look; simple enough to become vector instructions.
 
     PAIR: the second letter of what an id's or a code's name ends with (id, ce, de, me, lt, No, nk, rn, no) before what may lead to its number;
@@ -89,10 +88,11 @@ def look(data: Any, start: int, count: int, out: Any) -> None:
 
 @compiled("i8(u1[::1],i8,i8,i4[::1],u1[::1],i4[::1],i8[::1],u1[::1],u8[::1])")
 def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: Any, found: Any, look: Any, looked: Any) -> int:
-    """Offsets of all line ends in data[start:stop], behind which one more byte must exist, and what is special about each line; returns the number of lines.
+    """Offsets of all line ends in data[start:stop], and what is special about each line; returns the number of lines.
 
-    A last line without an end counts as one that ends at `stop`. Into `marks` go the places where the name of an id or a code may
-    end (`id=`, `device `, `Code:`), their number into found[0]. `look` and `looked` are the same scratch memory as bytes and uint64."""
+    Behind `stop` one more byte must exist. A last line without an end counts as one that ends at `stop`. Into `marks` go the places
+    where the name of an id or a code may end (`id=`, `device `, `Code:`), their number into found[0]. `look` and `looked` are the
+    same scratch memory as bytes and uint64."""
     count, seen, marked = 0, 0, 0
     line_start = start
     base = start
@@ -100,7 +100,7 @@ def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: A
     while base < stop:
         size = min(tile, stop - base)
         skip = 1 if base == 0 else 0  # there is no byte before the first
-        look(data, base + skip, size - skip, look[skip:])
+        glance(data, base + skip, size - skip, look[skip:])
         if skip:
             look[0] = ODD
         for k in range(size, min(tile, (size + 7) & ~7)):
@@ -222,7 +222,7 @@ def intern(data: Any, start: int, stop: int, role: int, keys: Any, values: Any, 
     while keys[x] != 0 and keys[x] != h:
         x = (x + np.uint64(1)) & size
     if keys[x] == h:
-        return values[x]
+        return values[x]  # type: ignore[no-any-return]
     if counts[0] + 1 >= len(keys) // 2 or counts[1] >= len(spans):
         return -1
     counts[0] += 1
@@ -231,7 +231,7 @@ def intern(data: Any, start: int, stop: int, role: int, keys: Any, values: Any, 
     row = counts[1]
     spans[row, 0], spans[row, 1], spans[row, 2], spans[row, 3] = counts[0], role, start, stop
     counts[1] = row + 1
-    return values[x]
+    return values[x]  # type: ignore[no-any-return]
 
 
 @compiled("i8(u1[::1],i8,i8,i8)")

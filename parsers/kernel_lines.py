@@ -16,9 +16,45 @@ from typing import Any
 import numpy as np
 
 from parsers.kernel import (
-    ASKED, BOOT, CLAIMED, CLOCK, CR, DEVICE, DIRTY, FUNCTION, HEAD, LINE, LINES, LONGEST, MESSAGE, NONE, NOYEAR, PID, ROLE_ASCEND,
-    ROLE_LOGGER, ROLE_SITE, ROLE_TAG, ROLE_VLLM, ROLE_WHO, ROLE_WORD, SITE, START, STATE, STOP, STREAM, TASK, TID, TS, UNCLEAN, WALL, compiled,
-    days, digits, intern, is_byte, number,
+    ASKED,
+    BOOT,
+    CLAIMED,
+    CLOCK,
+    CR,
+    DEVICE,
+    DIRTY,
+    FUNCTION,
+    HEAD,
+    LINE,
+    LINES,
+    LONGEST,
+    MESSAGE,
+    NONE,
+    NOYEAR,
+    PID,
+    ROLE_ASCEND,
+    ROLE_LOGGER,
+    ROLE_SITE,
+    ROLE_TAG,
+    ROLE_VLLM,
+    ROLE_WHO,
+    ROLE_WORD,
+    SITE,
+    START,
+    STATE,
+    STOP,
+    STREAM,
+    TASK,
+    TID,
+    TS,
+    UNCLEAN,
+    WALL,
+    compiled,
+    days,
+    digits,
+    intern,
+    is_byte,
+    number,
 )  # fmt: skip
 from parsers.kernel_plog import ids
 
@@ -26,6 +62,7 @@ KERNEL, CONSOLE = 0, 1
 """Which lines to expect."""
 PIECE = 120
 """Longest piece that is interned."""
+_MONTHS = tuple(int.from_bytes(name, "big") for name in b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
 
 
 @compiled("i8(u1[::1],i8,i8)")
@@ -36,7 +73,7 @@ def _clock(data: Any, t: int, stop: int) -> int:
     hour, minute, second = number(data, t, t + 2), number(data, t + 3, t + 5), number(data, t + 6, t + 8)
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         return -1
-    return np.int64((hour * 60 + minute) * 60 + second)
+    return (hour * 60 + minute) * 60 + second
 
 
 @compiled("i8(u1[::1],i8)")
@@ -45,11 +82,8 @@ def _month(data: Any, t: int) -> int:
     name = np.int64(data[t]) << 16 | np.int64(data[t + 1]) << 8 | np.int64(data[t + 2])
     for k in range(12):
         if _MONTHS[k] == name:
-            return np.int64(k + 1)
-    return np.int64(0)
-
-
-_MONTHS = tuple(int.from_bytes(name.encode(), "big") for name in "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
+            return k + 1
+    return 0
 
 
 @compiled("i8(u1[::1],i8,i8)")
@@ -307,9 +341,11 @@ def read_lines(
                 kind = _kernel(data, at, stop, table, row, keys, values, spans, counts, seed)
             else:
                 kind = _console(data, at, stop, table, row, keys, values, spans, counts, seed)
-            if kind == 2:
+            if kind == 2 or (kind == 1 and form == CONSOLE):
                 mark = ids(data, table[MESSAGE, row], stop, marks, mark, marked, table, row)
                 table[STREAM, row] = table[TASK, row] = NONE
+                if form == CONSOLE:  # only codes are looked for there
+                    table[DEVICE, row] = NONE
         if kind < 0:
             table[STATE, row] = ASKED
             table[TS, row] = NONE

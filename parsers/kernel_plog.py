@@ -11,9 +11,53 @@ from typing import Any
 import numpy as np
 
 from parsers.kernel import (
-    ASKED, BARE, CLAIMED, CLOCK, CODE, CONTINUED, CONTROL, CR, DEVICE, DIRTY, FUNCTION, HEAD, HIGH, LATER, LINE, LINES, LONGEST, MESSAGE, NONE, OTHER,
-    PID, RANKED, ROLE_FUNCTION, ROLE_HEAD, ROLE_SITE, SITE, SPELLED, START, STATE, STOP, STREAM, TASK, TID, TS, UNCLEAN, WALL, blank, compiled,
-    days, digits, ends3, ends4, intern, is_byte, letter, number, word,
+    ASKED,
+    BARE,
+    CLAIMED,
+    CLOCK,
+    CODE,
+    CONTINUED,
+    CONTROL,
+    CR,
+    DEVICE,
+    DIRTY,
+    FUNCTION,
+    HEAD,
+    HIGH,
+    LATER,
+    LINE,
+    LINES,
+    LONGEST,
+    MESSAGE,
+    NONE,
+    OTHER,
+    PID,
+    RANKED,
+    ROLE_FUNCTION,
+    ROLE_HEAD,
+    ROLE_SITE,
+    SITE,
+    SPELLED,
+    START,
+    STATE,
+    STOP,
+    STREAM,
+    TASK,
+    TID,
+    TS,
+    UNCLEAN,
+    WALL,
+    blank,
+    compiled,
+    days,
+    digits,
+    ends3,
+    ends4,
+    intern,
+    is_byte,
+    letter,
+    number,
+    word,
 )  # fmt: skip
 from parsers.plog import SEVERITIES
 
@@ -155,8 +199,8 @@ def _bracketed(data: Any, p: int, stop: int, most: int) -> int:
 def _packed(word: str) -> int:
     """An upper-case word of at most 9 letters as one number."""
     value = 0
-    for letter in word:
-        value = value * 32 + ord(letter) - 64
+    for one in word:
+        value = value * 32 + ord(one) - 64
     return value
 
 
@@ -300,8 +344,12 @@ def _plog(
             while k < stop and k < q + 202 and word(data[k]):
                 k += 1
             if k > q + 1 and is_byte(data, k, stop, 93):
-                if k + 2 < stop and data[k + 1] == 91 and (data[k + 2] == 116 or data[k + 2] == 99):  # [function][tid:7], [ascend][curpid:
-                    return -1
+                if is_byte(data, k + 1, stop, 91):  # [function][tid:7], [ascend][curpid:, [MODULE][function][7]
+                    e = k + 2
+                    while e < stop and e < k + 202 and word(data[e]):
+                        e += 1
+                    if k + 2 < stop and (data[k + 2] == 116 or data[k + 2] == 84 or data[k + 2] == 99 or is_byte(data, e + 1, stop, 91)):
+                        return -1
                 w = k + 2 if is_byte(data, k + 1, stop, 32) else k + 1
                 if is_byte(data, w, stop, 91):  # perhaps [hdc] [function 123]
                     e = w + 1

@@ -40,7 +40,8 @@ def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
 
     found = False
     for rule in packs.load(pack or []).rules:
-        patterns = " ".join(" ".join((*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric, leaf.mismatch)) for leaf in leaves_of(rule.match))
+        parts = [(*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric, leaf.mismatch) for leaf in leaves_of(rule.match)]
+        patterns = " ".join(word for words in parts for word in words)
         remedies = " ".join(text for texts in rule.remedy.values() for text in texts)
         hay = f"{rule.id} {rule.root_cause} {rule.title.en} {rule.title.zh} {remedies} {patterns}".lower()
         if all(word.lower() in hay for word in words):

@@ -59,6 +59,8 @@ def explain(ident: str, rules: RuleSet, leaves: Sequence[scan.LeafRef], evaluato
     rank = next((diagnosis.rank for diagnosis in conclusion.diagnoses if diagnosis.finding.rule.id == ident), None)
     above = [conclusion.findings[edge.cause].rule.id for edge in conclusion.edges if edge.effect == place] if place is not None else []
     missing = [part for part in parts if part.needed and not part.admitted]
+    if not any(part.admitted for part in parts):
+        missing = parts
     where = (place is not None) if rule.where and not missing else None
     doubts = conclusion.findings[place].doubts if place is not None else []
     return Explanation(rule, place is not None, rank, above, parts, where, _verdict(rule, place, rank, above, missing), doubts)

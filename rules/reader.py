@@ -84,30 +84,30 @@ class _Reader:
                 self.bad(f"where: {error}", (line, column))
         metrics = self._metrics()
         title = self._both("title")
-        built = dict(
-            id=ident,
-            root_cause=self._root_cause(),
-            title=title,
-            layer=self._choice("layer", model.LAYERS),
-            severity=self._choice("severity", model.SEVERITIES),
-            provenance=self._choice("provenance", model.PROVENANCES, "field"),
-            strength=self._choice("strength", model.STRENGTHS, "moderate"),
-            role=self._choice("role", model.ROLES, "cause"),
-            action=self._choice("action", model.ACTIONS, "investigate"),
-            match=match,
-            where=where,
-            metrics=metrics,
-            applies_to=self._applies_to(),
-            explains=self._explains(),
-            remedy=self._remedy(),
-            references=self._references(),
-            note=self._both("note") if "note" in item else None,
-            replay=self._replay(),
-            examples=self._examples(),
-            pack=self.pack,
-            file=self.file,
-            line=item.line,
-        )
+        built = {
+            "id": ident,
+            "root_cause": self._root_cause(),
+            "title": title,
+            "layer": self._choice("layer", model.LAYERS),
+            "severity": self._choice("severity", model.SEVERITIES),
+            "provenance": self._choice("provenance", model.PROVENANCES, "field"),
+            "strength": self._choice("strength", model.STRENGTHS, "moderate"),
+            "role": self._choice("role", model.ROLES, "cause"),
+            "action": self._choice("action", model.ACTIONS, "investigate"),
+            "match": match,
+            "where": where,
+            "metrics": metrics,
+            "applies_to": self._applies_to(),
+            "explains": self._explains(),
+            "remedy": self._remedy(),
+            "references": self._references(),
+            "note": self._both("note") if "note" in item else None,
+            "replay": self._replay(),
+            "examples": self._examples(),
+            "pack": self.pack,
+            "file": self.file,
+            "line": item.line,
+        }
         if self.fatal or match is None or title is None:
             return None
         return Rule(**built)

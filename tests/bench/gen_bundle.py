@@ -32,7 +32,7 @@ ERRORS = (
     "worker {a} of pool {b} did not answer, last seen at {x}",
 )
 CONTINUED = (
-    "        rtStreamSynchronize execute failed, reason=[the model stream execute failed][FUNC:FuncErrorReason][FILE:error_message_manage.cc][LINE:53]",
+    "        rtStreamSynchronize execute failed, reason=[model stream failed][FUNC:FuncErrorReason][FILE:error_message_manage.cc][LINE:53]",
     "        TraceBack (most recent call last):",
     "        Solution: collect the plog of the time of the fault and look for the first error.",
     "        kernel_name=te_matmulv2_{c}, fault kernel info ext=none, program id={b}.",
@@ -123,7 +123,8 @@ def python(rng: random.Random, process: str) -> Iterator[str]:
         at += rng.random() / 20
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(START + at)) + f",{int(at * 1000) % 1000:03d}"
         level = "ERROR" if rng.random() > 0.99 else "INFO"
-        yield f"{stamp} - trainer.loop - {level} - step {int(at * 20)} loss {rng.random() * 4:.5f} grad {rng.random():.4f} tokens {rng.getrandbits(16)}\n"
+        numbers = f"loss {rng.random() * 4:.5f} grad {rng.random():.4f} tokens {rng.getrandbits(16)}"
+        yield f"{stamp} - trainer.loop - {level} - step {int(at * 20)} {numbers}\n"
 
 
 def dmesg(rng: random.Random, process: str) -> Iterator[str]:
@@ -136,7 +137,7 @@ def dmesg(rng: random.Random, process: str) -> Iterator[str]:
         else:
             yield (
                 who
-                + f"[ascend] [ERROR] [drv_pcie] [pcie_link {rng.randint(1, 400)}] link error status=0x{rng.getrandbits(16):x}, dev_id={rng.randint(0, 7)}\n"
+                + f"[ascend] [ERROR] [drv_pcie] [pcie_link {rng.randint(1, 400)}] link error 0x{rng.getrandbits(16):x}, dev_id={rng.randint(0, 7)}\n"
             )
 
 
@@ -145,7 +146,7 @@ def syslog(rng: random.Random, process: str) -> Iterator[str]:
     while True:
         at += rng.expovariate(1)
         stamp = time.strftime("%b %e %H:%M:%S", time.gmtime(START + at))
-        yield f"{stamp} {process} systemd[{rng.randint(1, 900)}]: Started session {rng.randint(1, 9000)} of user root, unit {rng.getrandbits(20):x}.\n"
+        yield f"{stamp} {process} systemd[{rng.randint(1, 900)}]: Started session {rng.randint(1, 9000)}, unit {rng.getrandbits(20):x}.\n"
 
 
 Grammar = Callable[[random.Random, str], Iterator[str]]

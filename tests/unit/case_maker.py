@@ -12,7 +12,9 @@ from rules.model import Leaf, Rule, RuleSet, Text
 from rules.scan import Scanner
 from tests.unit.members import Texts
 
-SCANNER = Scanner.load(RuleSet((), (Rule("test.timeout", "x", Text("a", "b"), "runtime", "error", Leaf("timeout", contains=("link timeout",))),)), EXTRA)
+SCANNER = Scanner.load(
+    RuleSet((), (Rule("test.timeout", "x", Text("a", "b"), "runtime", "error", Leaf("timeout", contains=("link timeout",))),)), EXTRA
+)
 NAMES = [("test.timeout", "timeout")]
 
 

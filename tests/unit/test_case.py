@@ -55,8 +55,10 @@ def test_a_query_reads_nothing_but_the_case(tmp_path: Path, query: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "COPY files TO 'x.csv'", "ATTACH 'y.duckdb'", "INSTALL httpfs", "LOAD httpfs", "CREATE TABLE t (a INT)", "DELETE FROM files", "DROP VIEW events",
-        "SET threads = 64", "RESET ALL", "PRAGMA version", "EXPORT DATABASE 'd'", "SELECT 1; SELECT 2", "", "CALL pragma_version()", "CHECKPOINT", "VACUUM",
+        "COPY files TO 'x.csv'", "ATTACH 'y.duckdb'", "INSTALL httpfs", "LOAD httpfs", "CREATE TABLE t (a INT)", "DELETE FROM files",
+        "DROP VIEW events",
+        "SET threads = 64", "RESET ALL", "PRAGMA version", "EXPORT DATABASE 'd'", "SELECT 1; SELECT 2", "", "CALL pragma_version()",
+        "CHECKPOINT", "VACUUM",
     ],
 )  # fmt: skip
 def test_only_one_select_is_a_query(tmp_path: Path, query: str) -> None:
@@ -125,6 +127,14 @@ def test_foreign_files_stay(tmp_path: Path) -> None:
     assert case.sql("SELECT count(*) FROM events").rows() == [(2,)]
     stored(folder, FILES).clear()
     assert (folder / "mine.txt").read_text() == "mine" and (folder / "parts" / "other.parquet").read_text() == "theirs"
+
+
+def test_a_database_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    duckdb.connect(str(tmp_path / "case.duckdb")).execute("CREATE TABLE mine (a INT)").close()
+    case = begin(tmp_path)
+    with pytest.raises(UsageError, match="no case of this version"):
+        case.check(Identity("d1", "r", "1"), False)
+    assert not case.check(Identity("d1", "r", "1"), True)
 
 
 def test_the_output_path_may_not_be_a_file(tmp_path: Path) -> None:

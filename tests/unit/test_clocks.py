@@ -21,7 +21,9 @@ def test_yearless_times_take_the_year_of_their_neighbours() -> None:
 
 
 def test_uptimes_are_placed_by_lines_that_print_both() -> None:
-    clocks = settled([Told(0, "n", "local", NOON, NOON, anchors=[(NOON, "local", 60 * SECOND)]), Told(1, "n", "boot", 0, 9), Told(2, "m", "boot", 0, 9)])
+    clocks = settled(
+        [Told(0, "n", "local", NOON, NOON, anchors=[(NOON, "local", 60 * SECOND)]), Told(1, "n", "boot", 0, 9), Told(2, "m", "boot", 0, 9)]
+    )
     assert clocks[1].utc(61 * SECOND, "boot") == NOON + SECOND and clocks[2].utc(5, "boot") is None
 
 

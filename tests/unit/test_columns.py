@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from parsers.columns import CONTINUED, NAMES, NONE, NUMBERS, Columns, Rows
 
 READER = Columns()
+READER.read(b"", "plog", compiled=True)  # compiles, where that has not been done
 HEAD = "[ERROR] RUNTIME(51377,python3):2025-10-14-06:12:40.118.362 "
 
 
@@ -26,20 +27,26 @@ def both(data: bytes, kind: str = "plog") -> list[tuple[object, ...]]:
 
 
 PIECES = [
-    HEAD, "[INFO] GE(7,):2024-02-29-23:59:59.000.001 ", "[WARNING] HCCL(1,a b):2025-02-29-00:00:00.000.000 ", "[16] 3(-1,null): 2025-01-01-00:00:00.1.2 ",
+    HEAD, "[INFO] GE(7,):2024-02-29-23:59:59.000.001 ", "[WARNING] HCCL(1,a b):2025-02-29-00:00:00.000.000 ",
+    "[16] 3(-1,null): 2025-01-01-00:00:00.1.2 ",
     "[EVENT] DRV(3,x),y):2025-01-01-00:00:00.100.200 ", "[AIC_INFO] args(0): 5", "[ERROR] TDT(1,x):2025-01-01-00:00:60.000.000 ", "[NULL] A(1,b):20",
-    "[INFO] GE(7,main):2025-10-14-06:12:40.118.3621 ", "[TRACE]HCCL(7, main):2025-10-14-06:12:40.118.362 ", "[EXEC] GE(7,main):2025-10-14-06:12:40.118.362 ",
+    "[INFO] GE(7,main):2025-10-14-06:12:40.118.3621 ", "[TRACE]HCCL(7, main):2025-10-14-06:12:40.118.362 ",
+    "[EXEC] GE(7,main):2025-10-14-06:12:40.118.362 ",
     "[stars_engine.cc:1534]", "[a:b:12]", "[ascend]", "[curpid: 3, 4][drv][x][f 12]", "[status:ok]", "[hdc] [hdcInit 396]", "[Func][tid:7] ",
     "51438 ", "51438", "12345678901 ", "[6219]", " [6219]", "[1][2]", "(tid:7) ", ">>> (tid: 8)", " (tid:9)x", "[tid:12]", "tid:7,func(12) : ",
     "[hccl-world_group][3]", "ProcLogic:", "ProcLogic: ", "~X:", "a b:", " f:",
-    "device_id=3", "device_id=03, ", "dev_id:[4", "devId : 5", "device 6,", "device(7)", "device=8%", "device 9.1", "xdevice_id=1", "devid[2]", "device:12a",
-    "logicDevId=3 ", "logic_dev_id[4]", "ogicId:5", "phydevId[6]", "chipId:7", "chip_id=7", "devPhyId=8", "dev_PhyId:9", "hy_id=1", "phy_id=2", " ev ", "hip",
+    "device_id=3", "device_id=03, ", "dev_id:[4", "devId : 5", "device 6,", "device(7)", "device=8%", "device 9.1", "xdevice_id=1",
+    "devid[2]", "device:12a",
+    "logicDevId=3 ", "logic_dev_id[4]", "ogicId:5", "phydevId[6]", "chipId:7", "chip_id=7", "devPhyId=8", "dev_PhyId:9", "hy_id=1",
+    "phy_id=2", " ev ", "hip",
     "stream_id=12", "streamId:[13", "StreamID[14]", "stream_id 5", "task_id=99999999999", "taskID : 7", "task_id=5", "report_stream_id=6",
     "error code is 507015", "ErrCode=507011", "retCode=0x91", "result=-1", "errNo[0x0000000005000004]", "errorNo: 12", "module_name=EZ9999",
     "event_id: [0x80e01801]", "event_id=12", "Event id=0x1", "mode=1", "code:", "E9999",
-    "[DRV][func][12] ", "[Func][Tid:7]", "tid:7,func : ", "12345678901 f:", "ranks[8], rank[3]", "rank[2],totalRanks[", "return[0x91]", "errno[12345]", "retcode: 7",
+    "[DRV][func][12] ", "[Func][Tid:7]", "tid:7,func : ", "12345678901 f:", "ranks[8], rank[3]", "rank[2],totalRanks[", "return[0x91]",
+    "errno[12345]", "retcode: 7",
     "chip_id=1 dev", "phy_dev_id=4 dev", "phyDevId=3",
-    "\n", "\r\n", "\n        TraceBack\n", "\n\n", "\t", "\0", "\x1b[31m", "^[[0m", "^M\n", "\\x1b[1m", "\r", "中文", "device_id＝3", "é", "\udcff", "x" * 300,
+    "\n", "\r\n", "\n        TraceBack\n", "\n\n", "\t", "\0", "\x1b[31m", "^[[0m", "^M\n", "\\x1b[1m", "\r", "中文", "device_id＝3", "é",
+    "\udcff", "x" * 300,
 ]  # fmt: skip
 
 
@@ -89,14 +96,22 @@ def test_a_huge_line_keeps_head_and_tail() -> None:
 
 
 LINES = [
-    "[ 1203.300000] ", "[    1.000001] ", "[12.5] ", "<6>", "Oct 14 14:12:01 ", "Feb 29 00:00:00 ", "Feb 30 00:00:00 ", "Sep  4 23:59:59 ", "npu-07 ", "a b ",
-    "kernel: ", "systemd[1]: ", "python3: ", "[ascend] ", "[ERROR] ", "[WARN]", "[trs_drv] ", "[drv_pcie] ", "[ trs mbox ]", "[trs_mbox_send 188] ", "[f,1] ",
-    "[pid 3] ", "<python3:51377> ", "<python3:1:2:3> ", "<kworker/5:1H:39365> ", "<a b>", "audit: type=1 ", "devdrv_device_driver 0000:82:00.0: ", "usb 1-1: ",
-    "davinci: ", "drv_x: ", "(devid=1; ret=-110)", "dev_id:3 ", "phy_id=2 dev", "hy_dev_id=1", "Event id=0x80e01809", "event_id: [0x80e01801]", "text", "  ",
-    "(Worker_TP0 pid=1070) ", "(VllmWorker rank=3 pid=9) ", "(EngineCore_DP0 pid=1) ", "(x)", "INFO ", "ERROR ", "CRITICAL ", "04-30 23:38:48 ", "13-30 23:38:48 ",
-    "02-29 00:00:00 ", "[core.py:932] ", "[/a/b.py:1]", "[a b:1] ", "core.py:12] ", "[ERROR] 2026-04-30-23:38:48 (PID:1070, Device:0, RankID:-1) ERR00100 PTA x",
-    "EZ9999: Inner Error!", "[PID: 7] x", "[rank3]: x", "Device_Absent(EL0001): y", "A (E", "2026-05-26 15:15:48,667 ", "2026-02-30 15:15:48,667 ", "- trainer - ",
-    "- trainer.loop - INFO - ", "- 12 - ", "INFO - ", "- ERROR - ", "a.py:12 - ", "Traceback (most recent call last):", "RuntimeError: x", "    frame",
+    "[ 1203.300000] ", "[    1.000001] ", "[12.5] ", "<6>", "Oct 14 14:12:01 ", "Feb 29 00:00:00 ", "Feb 30 00:00:00 ",
+    "Sep  4 23:59:59 ", "npu-07 ", "a b ",
+    "kernel: ", "systemd[1]: ", "python3: ", "[ascend] ", "[ERROR] ", "[WARN]", "[trs_drv] ", "[drv_pcie] ", "[ trs mbox ]",
+    "[trs_mbox_send 188] ", "[f,1] ",
+    "[pid 3] ", "<python3:51377> ", "<python3:1:2:3> ", "<kworker/5:1H:39365> ", "<a b>", "audit: type=1 ",
+    "devdrv_device_driver 0000:82:00.0: ", "usb 1-1: ",
+    "davinci: ", "drv_x: ", "(devid=1; ret=-110)", "dev_id:3 ", "phy_id=2 dev", "hy_dev_id=1", "Event id=0x80e01809",
+    "event_id: [0x80e01801]", "text", "  ",
+    "(Worker_TP0 pid=1070) ", "(VllmWorker rank=3 pid=9) ", "(EngineCore_DP0 pid=1) ", "(x)", "INFO ", "ERROR ", "CRITICAL ",
+    "04-30 23:38:48 ", "13-30 23:38:48 ",
+    "02-29 00:00:00 ", "[core.py:932] ", "[/a/b.py:1]", "[a b:1] ", "core.py:12] ",
+    "[ERROR] 2026-04-30-23:38:48 (PID:1070, Device:0, RankID:-1) ERR00100 PTA x",
+    "EZ9999: Inner Error!", "[PID: 7] x", "[rank3]: x", "Device_Absent(EL0001): y", "A (E", "2026-05-26 15:15:48,667 ",
+    "2026-02-30 15:15:48,667 ", "- trainer - ",
+    "- trainer.loop - INFO - ", "- 12 - ", "INFO - ", "- ERROR - ", "a.py:12 - ", "Traceback (most recent call last):", "RuntimeError: x",
+    "    frame",
     "\n", "\r\n", "\n", "\t", "\x1b[0m", "中", "[", "]", ":", "x" * 130,
 ]  # fmt: skip
 
@@ -108,9 +123,12 @@ def test_compiled_lines_equal_those_of_the_parser(kind: str, pieces: list[str]) 
 
 
 GOOD = [
-    "[ 1203.300000] [ascend] [ERROR] [trs_drv] [trs_mbox_send 188] <python3:51377> ", "[    1.000001] audit: ", "[    1.000001] [ascend] [devdrv] [f 1] ",
-    "Oct 14 14:12:01 npu-07 systemd[1]: ", "Oct 14 14:12:01 npu-07 kernel: [  893.100000] ", "(Worker_TP0 pid=1070) INFO 04-30 23:38:48 [core.py:932] ",
-    "ERROR 04-30 23:38:48 [a.py:1] ", "2026-05-26 15:15:48,667 - trainer - INFO - ", "[ 1203.300000] [ascend] [trs_drv] [INFO] [f 1] <kworker/5:1H:39365> ",
+    "[ 1203.300000] [ascend] [ERROR] [trs_drv] [trs_mbox_send 188] <python3:51377> ", "[    1.000001] audit: ",
+    "[    1.000001] [ascend] [devdrv] [f 1] ",
+    "Oct 14 14:12:01 npu-07 systemd[1]: ", "Oct 14 14:12:01 npu-07 kernel: [  893.100000] ",
+    "(Worker_TP0 pid=1070) INFO 04-30 23:38:48 [core.py:932] ",
+    "ERROR 04-30 23:38:48 [a.py:1] ", "2026-05-26 15:15:48,667 - trainer - INFO - ",
+    "[ 1203.300000] [ascend] [trs_drv] [INFO] [f 1] <kworker/5:1H:39365> ",
 ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import resource
 from pathlib import Path
 
 import pytest
@@ -61,7 +63,9 @@ def test_all_numbers_of_workers_store_the_same(tmp_path: Path) -> None:
 
 
 def test_compiled_and_plain_reading_store_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {f"plog-{k}.log": "".join(plog(f"{k} {i} device_id={i % 3}\n  more" if i % 9 == 0 else "x", i) for i in range(3000)).encode() for k in range(3)}
+    files = {
+        f"plog-{k}.log": "".join(plog(f"{k} {i} device_id={i % 3}\n  more" if i % 9 == 0 else "x", i) for i in range(3000)).encode() for k in range(3)
+    }
     plain = stored(tmp_path / "plain", files)
     monkeypatch.setattr(index, "COMPILE_FROM", 0)
     monkeypatch.setattr(index, "COMPILED_FROM", 0)
@@ -115,12 +119,11 @@ def test_what_was_not_indexed_is_made_up_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_full_disk_is_told_in_one_sentence(tmp_path: Path, workers: int) -> None:
-    import resource
-
-    files = {f"{k}.txt": "".join(f"{i * 7919 % 10007} line {i * k}\n" for i in range(500_000)).encode() for k in range(3)}
+    rng = random.Random(5)
+    files = {f"{k}.txt": b"".join(rng.randbytes(1500).hex().encode() + b"\n" for _ in range(2400)) for k in range(3)}
     case = stored(tmp_path / "c", files, indexed=False)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
     try:
         with pytest.raises(CaseError, match="File too large"):
             index.build(case, Texts(files), {}, workers)

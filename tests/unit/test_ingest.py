@@ -41,7 +41,9 @@ def test_a_hit_carries_its_line_and_the_head_of_its_record(scanner: Scanner) -> 
 def test_all_numbers_of_workers_find_the_same(scanner: Scanner) -> None:
     files = {}
     for k in range(5):
-        lines = [plog(f"n {k} {i} link timeout" if i % 40 == 0 else f"fine {i}", i, "ERROR" if i % 13 == 0 else "INFO", 100 + k) for i in range(40000)]
+        lines = [
+            plog(f"n {k} {i} link timeout" if i % 40 == 0 else f"fine {i}", i, "ERROR" if i % 13 == 0 else "INFO", 100 + k) for i in range(40000)
+        ]
         files[f"n{k}/plog/plog-{k}_20250904090000000.log"] = "".join(lines).encode()
     one, three = (msgspec.structs.asdict(scanned(scanner, files, workers)) for workers in (1, 3))
     assert one == three
@@ -76,7 +78,8 @@ def test_colours_and_nuls_hide_nothing(scanner: Scanner) -> None:
 
 
 def test_lines_of_docker_are_read_as_what_they_hold(scanner: Scanner) -> None:
-    data = b'{"log":"fine\\n","stream":"stdout","time":"2025-09-04T01:00:00Z"}\n{"log":"link timeout\\n","stream":"stderr","time":"2025-09-04T01:00:01Z"}\n'
+    data = b'{"log":"fine\\n","stream":"stdout","time":"2025-09-04T01:00:00Z"}\n'
+    data += b'{"log":"link timeout\\n","stream":"stderr","time":"2025-09-04T01:00:01Z"}\n'
     (hit,) = scanned(scanner, {"c-json.log": data}).hits
     assert hit.line_no == 2 and hit.ts == 1756947601000000
 
