@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -134,7 +134,8 @@ class Case:
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
                     tables.insert(connection, table, rows)
                 kept = {"plan": plan, "triage": triage, "clocks": scan.clocks}
-                tables.insert(connection, "internals", [(name, msgspec.msgpack.encode(value)) for name, value in kept.items()])
+                for name, value in kept.items():  # one at a time: they are the largest values there are
+                    tables.keep(connection, name, msgspec.msgpack.encode(value))
                 connection.execute("COMMIT")
             finally:
                 connection.close()
@@ -172,7 +173,7 @@ class Case:
             try:
                 tables.view(connection, [f"{PARTS}/{name}" for name in sorted(names)])
                 connection.execute("DELETE FROM internals WHERE name = 'plan'")
-                tables.insert(connection, "internals", [("plan", msgspec.msgpack.encode(plan))])
+                tables.keep(connection, "plan", msgspec.msgpack.encode(plan))
             finally:
                 connection.close()
             os.replace(fresh, self.database)
@@ -201,6 +202,11 @@ class Case:
     def load_triage(self) -> Triage:
         """The result, as it was when the case was made."""
         return self._decoded("triage", Triage)
+
+    @property
+    def diagnoses(self) -> list[Diagnosis]:
+        """The ranked diagnoses, as they were when the case was made."""
+        return self.load_triage().diagnoses
 
     def ensure_index(self, workers: int | None = None) -> None:
         """Store the lines of the bundle if that has not been done; CaseError where that is not possible any more."""
@@ -358,27 +364,27 @@ def _json(value: object) -> str:
 
 def _rows(
     triage: Triage, scan: Scan, names: Sequence[tuple[str, str]], findings: Sequence[Finding], edges: Sequence[Edge], diagnoses: Sequence[Diagnosis]
-) -> Iterator[tuple[str, list[Sequence[object]]]]:
+) -> Iterator[tuple[str, Iterable[Sequence[object]]]]:
     """The rows of every table (see `tables.TABLES`)."""
     b = triage.bundle
     yield "bundle", [(b.name, b.sha256, b.bytes, b.unpacked, b.files, b.lines, b.first, b.last, b.zone, triage.version)]
-    yield "files", [
+    yield "files", (
         (
             f.file_id, f.path, f.node, f.device, f.kind, f.parser, f.bytes, f.lines, f.lines_parsed, f.encoding, f.clock, f.utc_offset, f.first,
             f.last, f.status, f.note,
         )
         for f in triage.coverage.members
-    ]  # fmt: skip
-    yield "metrics", [(m.ts, m.node, m.device, m.name, m.value, m.unit, m.label, m.file_id, m.line_no) for m in scan.metrics]
-    yield "facts", [(f.node, f.device, f.name, f.value, f.file_id, f.line_no) for f in scan.facts]
-    yield "signals", [
+    )  # fmt: skip
+    yield "metrics", ((m.ts, m.node, m.device, m.name, m.value, m.unit, m.label, m.file_id, m.line_no) for m in scan.metrics)
+    yield "facts", ((f.node, f.device, f.name, f.value, f.file_id, f.line_no) for f in scan.facts)
+    yield "signals", (
         (
             *names[h.leaf], h.file_id << tables.LINE_BITS | scan.inside.get((h.file_id, h.line_no), h.line_no), h.file_id, h.line_no,
             h.byte_offset, h.ts, h.node, h.device, h.rank, h.pid, h.grammar or h.kind, h.severity,
             _json(h.captures), h.text,
         )
         for h in scan.hits
-    ]  # fmt: skip
+    )  # fmt: skip
     yield "findings", [
         (
             n, f.rule.id, f.rule.root_cause, f.rule.layer, f.rule.severity, f.rule.role, f.rule.title.en, f.rule.title.zh, f.scope.node,

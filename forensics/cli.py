@@ -126,7 +126,8 @@ def triage(
         if found.case:
             write(found, Path(found.case))
         emit(found, form, look(speech, verbose, no_color), Output())
-        work.finish()
+        for note in work.finish():
+            complain(f"dsforensics: {note.en}")
     lost = sum(member.lost for member in found.coverage.members)
     if lost and not quiet:
         complain(f"dsforensics: {lost} {'part' if lost == 1 else 'parts'} of the bundle could not be read to the end; the report says which.")

@@ -10,6 +10,7 @@ import msgspec
 from parsers import settle
 from parsers.clock import DAY, SECOND, boot_time, in_year, year_of
 
+_NONE: dict[str, int] = {}
 UNTRUE = 946_684_800 * SECOND
 """Times before 2000 are those of a clock that was not set."""
 
@@ -22,11 +23,12 @@ class Told(msgspec.Struct):
     clock: str
     first: int | None = None
     last: int | None = None
-    twins: dict[str, int] = {}
+    twins: dict[str, int] | None = None
+    """Text -> time, of lines by which this clock may be compared with others."""
     named: int | None = None
     mtime: float | None = None
     process: str = ""
-    anchors: list[tuple[int, str, int]] = []
+    anchors: list[tuple[int, str, int]] | None = None
     """(wall time, its clock, uptime) of lines that print both."""
 
 
@@ -77,7 +79,7 @@ def settled(told: list[Told], zone: int | None = None) -> dict[int, FileClock]:
     evidence = []
     for one in told:
         clock = FileClock()
-        first, last, twins = one.first, one.last if one.last is not None else one.first, one.twins
+        first, last, twins = one.first, one.last if one.last is not None else one.first, one.twins or _NONE
         if one.clock == "noyear" and last is not None:
             about = near.get(one.node, near.get("")) or (round(one.mtime * SECOND) if one.mtime else None)
             clock = FileClock(last=last, year=year_of(last, about))

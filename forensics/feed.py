@@ -91,6 +91,9 @@ class Task(msgspec.Struct, array_like=True):
 
 Block = mmap.mmap
 
+Known = Callable[[int, str], "tuple[str, str] | None"]
+"""(file id, path) -> kind and encoding of the member, where they are known."""
+
 
 def new_block() -> Block:
     """A block that forked processes share, with ROOM behind it."""
@@ -100,10 +103,17 @@ def new_block() -> Block:
 class Feed:
     """Fills blocks with the members of a bundle, in order; `files` grows as it goes."""
 
-    def __init__(self, members: Iterator[Source], blocks: list[Block], acquire: Callable[[], int], count: Callable[[memoryview], int] | None = None):
+    def __init__(
+        self,
+        members: Iterator[Source],
+        blocks: list[Block],
+        acquire: Callable[[], int],
+        count: Callable[[memoryview], int] | None = None,
+        known: Known | None = None,
+    ):
         """`acquire` gives the index of a block that nobody reads any more, waiting for one if need be. `count` counts line ends,
-        where segments have to know their line."""
-        self.members, self.blocks, self.acquire, self.count = members, blocks, acquire, count
+        where segments have to know their line. `known`: what an earlier pass judged members to be, so that they are not judged again."""
+        self.members, self.blocks, self.acquire, self.count, self.known = members, blocks, acquire, count, known
         self.files: list[File] = []
         self._number = 0
         self._segments: list[Segment] = []
@@ -135,11 +145,14 @@ class Feed:
         start = self._used
         ready = _fill(member, view, start, min(start + HEAD, BLOCK))
         head = bytes(view[start:ready])
-        seen = registry.classify(member.path, head)
-        encoding = transcode.form(seen.encoding, head)
-        file = File(len(self.files), member.path, seen.kind, encoding, member.mtime, bytes=ready - start)
+        judged = self.known(len(self.files), member.path) if self.known is not None else None
+        if judged is None:
+            seen = registry.classify(member.path, head)
+            judged = seen.kind, transcode.form(seen.encoding, head)
+        kind, encoding = judged
+        file = File(len(self.files), member.path, kind, encoding, member.mtime, bytes=ready - start)
         self.files.append(file)
-        if seen.kind == "binary":
+        if kind == "binary":
             file.bytes += _drain(member)
             return
         reader: Source = member
@@ -151,7 +164,7 @@ class Feed:
             reader, ready = turned, start
         base = len(transcode.Lines.mark(head, encoding)) if encoding != "utf-8" else 0
         first = True
-        record = registry.parser(seen.kind).record
+        record = registry.parser(kind).record
         while True:
             filled = _fill(reader, view, ready, BLOCK)
             if reader is member:
@@ -161,21 +174,21 @@ class Feed:
                 if filled > start:
                     self._add(file, start, filled, base, first, True)
                 break
-            cut = _cut(self.blocks[self._block], start, filled, record)
-            if cut == start and start > HEAD:  # nothing of this member fits: begin it in the next block
+            at = cut(self.blocks[self._block], start, filled, record)
+            if at == start and start > HEAD:  # nothing of this member fits: begin it in the next block
                 rest = bytes(view[start:filled])
-            elif cut == start:  # a line longer than a block
-                cut, lost, rest = self._squeeze(reader, view, start)
+            elif at == start:  # a line longer than a block
+                at, lost, rest = self._squeeze(reader, view, start)
                 file.cut_lines += 1
                 if reader is member:
-                    file.bytes += lost + cut - start + len(rest) - (filled - start)
-                self._add(file, start, cut, base, first, False)
+                    file.bytes += lost + at - start + len(rest) - (filled - start)
+                self._add(file, start, at, base, first, False)
                 base += lost
             else:
-                rest = bytes(view[cut:filled])
-                self._add(file, start, cut, base, first, False)
-            if cut > start:
-                base += transcode.raw_size(view[start:cut], encoding)
+                rest = bytes(view[at:filled])
+                self._add(file, start, at, base, first, False)
+            if at > start:
+                base += transcode.raw_size(view[start:at], encoding)
                 first = False
             yield self._flush()
             view = self._view()
@@ -227,7 +240,7 @@ def _drain(source: Source) -> int:
     return total
 
 
-def _cut(block: Block, start: int, end: int, record: Callable[[str], object]) -> int:
+def cut(block: Block, start: int, end: int, record: Callable[[str], object]) -> int:
     """Where to cut a full block: before the last line that begins a record, else after the last line end, else at `start`."""
     last = block.rfind(b"\n", start, end) + 1
     if not last:

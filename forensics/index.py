@@ -9,7 +9,8 @@ may differ. Heavy imports happen here and not before: by now the report is out.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,12 +23,12 @@ from forensics import transcode
 from forensics.case import Case
 from forensics.clocks import UNTRUE, FileClock
 from forensics.errors import CaseError
-from forensics.feed import Block, Segment, Source, Task
+from forensics.feed import Block, Segment, Source, Task, cut
 from forensics.origin import of_path
 from forensics.pool import Failed, Pool
 from forensics.result import Member, Note
 from forensics.tables import EVENTS
-from parsers import columns
+from parsers import columns, registry
 from parsers.clock import DAY, SECOND
 from parsers.columns import NONE, Columns, Ints, Rows
 
@@ -35,11 +36,23 @@ COMPILED_FROM = 12 << 20
 """Bytes of text from which the compiled parser is worth its import, and from which it is worth its compilation, once per installation."""
 COMPILE_FROM = 150 << 20
 
+ROWS = 100_000
+"""Rows that are written at once, from which a row group is made."""
+PIECE = 256 << 10
+SHORT = 16
+"""Bytes of a line below which a segment is read in pieces of PIECE."""
+BLANK = b"\n" * 1000
+_TEXT = re.compile(rb"[^\n]")
+
 _ARROW = {
     "INTEGER": pa.int32(), "BIGINT": pa.int64(), "TIMESTAMP": pa.timestamp("us"), "VARCHAR": pa.dictionary(pa.int32(), pa.string()),
 }  # fmt: skip
-SCHEMA = pa.schema([(name, pa.string_view() if name == "message" else _ARROW[kind]) for name, kind in EVENTS])
+_ALWAYS = ("file_id", "line_no", "n_lines", "byte_offset", "message")
+"""Columns that are never null."""
+SCHEMA = pa.schema([pa.field(name, pa.string_view() if name == "message" else _ARROW[kind], name not in _ALWAYS) for name, kind in EVENTS])
 _DELTA = ("line_no", "byte_offset", "ts", "task_id")
+_RANGES = ("file_id", "line_no", "ts", "node", "device", "pid")
+"""Columns by whose least and greatest value a reader may pass over a row group; all others have much the same in each."""
 _FROM = {"byte_offset": "offset"}
 """Columns that `parsers.columns` calls otherwise."""
 
@@ -58,6 +71,25 @@ class Origin(msgspec.Struct, frozen=True):
     clock: FileClock
 
 
+class Origins:
+    """Those of all files, each made when it is asked for: there may be a million. Files are numbered from 0."""
+
+    def __init__(self, files: Sequence[Member], clocks: Mapping[int, FileClock]):
+        self._files, self._clocks = files, clocks
+
+    def get(self, file_id: int) -> Origin | None:
+        if file_id >= len(self._files):
+            return None
+        seen = of_path(self._files[file_id].path)
+        return Origin(seen.node, seen.device, seen.rank, seen.pid, self._clocks.get(file_id, FileClock()))
+
+    def judged(self, file_id: int, path: str) -> tuple[str, str] | None:
+        """Kind and encoding (see `feed.Known`)."""
+        if file_id >= len(self._files) or self._files[file_id].path != path or not self._files[file_id].kind:
+            return None
+        return self._files[file_id].kind, self._files[file_id].encoding
+
+
 def build(
     case: Case,
     bundle: Input,
@@ -65,19 +97,21 @@ def build(
     workers: int | None = None,
     on_progress: Callable[[int, str], None] | None = None,
     agrees: Callable[[], bool] = lambda: True,
+    files: Sequence[Member] | None = None,
 ) -> list[Note]:
-    """Write the lines of a bundle, opened again, into its case. `clocks`: of each file, from the first pass; `on_progress` gets the
-    rows so far and the member at hand. The lines are taken over if `agrees` says so at the end.
+    """Write the lines of a bundle, opened again, into its case. `clocks`, `files`: what the first pass found (None: the files as the case
+    has them); `on_progress` gets the rows so far and the member at hand. The lines are taken over if `agrees` says so at the end.
 
     Returns remarks on what was left out. CaseError where the case cannot be written, or where `agrees` says no."""
-    files = case.load_triage().coverage.members
-    known = {member.file_id: _origin(member, clocks) for member in files}
+    files = case.load_triage().coverage.members if files is None else files
+    origins = Origins(files, clocks)
     text = sum(member.bytes for member in files if member.status not in ("binary", "skipped"))
     compiled = text >= COMPILE_FROM or (text >= COMPILED_FROM and _is_compiled())
     folder = case.new_parts()
     pool: Pool[int] = Pool(
-        bundle.members(), lambda number: IndexWork(folder, number, known, compiled), workers, _warm if compiled else None, _line_ends
-    )
+        bundle.members(), lambda number: IndexWork(folder, number, origins, compiled), workers, _warm if compiled else None, _line_ends,
+        origins.judged,
+    )  # fmt: skip
     if compiled and pool.count == 1:
         _warm()
     rows, notes = 0, []
@@ -107,11 +141,6 @@ def _unwritten(case: Case, reason: str) -> str:
     return f"the lines of the case cannot be written to {str(case.folder)!a} ({reason}): free some space, or use --no-index"
 
 
-def _origin(member: Member, clocks: Mapping[int, FileClock]) -> Origin:
-    seen = of_path(member.path)
-    return Origin(seen.node, seen.device, seen.rank, seen.pid, clocks.get(member.file_id, FileClock()))
-
-
 def _lost(task: Task, reason: str, pool: Pool[int]) -> Note:
     paths = sorted({pool.feed.files[segment.file_id].path for segment in task.segments})
     shown = ", ".join(paths[:3]) + (f" (+{len(paths) - 3})" if len(paths) > 3 else "")
@@ -119,7 +148,7 @@ def _lost(task: Task, reason: str, pool: Pool[int]) -> Note:
 
 
 def _line_ends(view: memoryview) -> int:
-    return int(np.count_nonzero(np.frombuffer(view, np.uint8) == 10))
+    return columns.line_ends(np.frombuffer(view, np.uint8))
 
 
 def _warm() -> None:
@@ -167,10 +196,39 @@ class _Stamps:
         return out
 
 
+def pieces(block: Block, segment: Segment) -> Iterator[Segment]:
+    """A segment whose lines are very short in parts of at most PIECE bytes, without the long runs of blank lines between them: what a
+    block of nothing but line ends costs is bounded by this. Any other segment as it is."""
+    size = segment.end - segment.start
+    if size <= PIECE or _line_ends(memoryview(block)[segment.start : segment.end]) * SHORT < size:
+        yield segment
+        return
+    record = registry.parser(segment.kind).record
+    at, line, base = segment.start, segment.line, segment.base
+    while True:
+        text = _TEXT.search(block, at, segment.end)
+        if text is None:
+            return
+        begin = text.start()
+        line, base, at = line + begin - at, base + transcode.raw_size(memoryview(block)[at:begin], segment.encoding), begin
+        stop = min(at + PIECE, segment.end)
+        blank = block.find(BLANK, at, min(stop + len(BLANK), segment.end))
+        if blank >= 0:
+            stop = blank + 1
+        elif stop < segment.end:
+            stop = cut(block, at, stop, record)
+            if stop == at:  # a line longer than that
+                end = block.find(b"\n", at, segment.end)
+                stop = end + 1 if end >= 0 else segment.end
+        yield msgspec.structs.replace(segment, start=at, end=stop, base=base, line=line)
+        view = memoryview(block)[at:stop]
+        line, base, at = line + _line_ends(view), base + transcode.raw_size(view, segment.encoding), stop
+
+
 class IndexWork:
     """The work of one process (see `pool.Work`)."""
 
-    def __init__(self, folder: Path, number: int, origins: dict[int, Origin], compiled: bool):
+    def __init__(self, folder: Path, number: int, origins: Origins, compiled: bool):
         self.path = folder / f"events-{number}.parquet"
         self.origins, self.compiled = origins, compiled
         self.columns = Columns()
@@ -179,12 +237,19 @@ class IndexWork:
     def work(self, task: Task, block: Block) -> int:
         """Write the rows of a block; how many there were."""
         self.columns.trim()
-        batch = Batch(block)
+        batch, rows = Batch(block), 0
         for segment in task.segments:
             compiled = self.compiled and segment.kind in columns.COMPILED_KINDS and segment.end - segment.start > 4096
-            stamp = _Stamps(self.origins[segment.file_id].clock) if segment.file_id in self.origins else columns.AS_PRINTED
-            rows = self.columns.read(block, segment.kind, segment.start, segment.end, stamp, compiled)
-            batch.add(segment, rows, self.origins.get(segment.file_id), self.columns.texts)
+            origin = self.origins.get(segment.file_id)
+            stamp = _Stamps(origin.clock) if origin is not None else columns.AS_PRINTED
+            for piece in pieces(block, segment):
+                batch.add(piece, self.columns.read(block, piece.kind, piece.start, piece.end, stamp, compiled), origin, self.columns.texts)
+                if batch.rows >= ROWS:
+                    rows += self._write(batch)
+                    batch = Batch(block)
+        return rows + self._write(batch)
+
+    def _write(self, batch: Batch) -> int:
         if batch.rows:
             if self.writer is None:
                 self.writer = _writer(self.path)
@@ -202,8 +267,8 @@ class IndexWork:
 def _writer(path: Path) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path, SCHEMA, compression="zstd", compression_level=1, use_dictionary=[name for name in SCHEMA.names if name not in (*_DELTA, "message")],
-        column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"), write_statistics=[name for name in SCHEMA.names if name != "message"],
-        store_schema=False,
+        column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"), write_statistics=list(_RANGES),
+        store_schema=False, write_batch_size=1 << 15,
     )  # fmt: skip
 
 
@@ -286,12 +351,12 @@ class Batch:
         for where, data in ((~aside, np.frombuffer(self.block, np.uint8)), (aside, np.frombuffer(self.side, np.uint8))):
             long = np.flatnonzero(where & (length > 12))
             if len(long):
-                at = start[long]
-                four = [data[at + k].astype(np.uint32) << np.uint32(8 * k) for k in range(4)]
-                views[long, 1] = four[0] | four[1] | four[2] | four[3]
-            for row in np.flatnonzero(where & (length <= 12)).tolist():  # short ones stand in the view itself
-                octets[row, 4:16] = 0
-                octets[row, 4 : 4 + length[row]] = data[start[row] : start[row] + length[row]]
+                views[long, 1] = np.ndarray(len(data) - 3, "<u4", data, strides=(1,))[start[long]]  # the first four bytes of each
+            short = np.flatnonzero(where & (length <= 12))  # these stand in the view itself
+            octets[short, 4:16] = 0
+            for k in range(12):
+                short = short[length[short] > k]
+                octets[short, 4 + k] = data[start[short] + k]
         buffers = [None, pa.py_buffer(views), pa.py_buffer(self.block), pa.py_buffer(bytes(self.side))]
         return pa.Array.from_buffers(pa.string_view(), self.rows, buffers)
 

@@ -8,6 +8,7 @@ same for every number of workers.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -19,21 +20,25 @@ from forensics.feed import File, Source, Task
 from forensics.origin import Origin, of_path
 from forensics.pool import Failed, Pool
 from forensics.result import FirstError, Member, Note
-from forensics.scan_worker import EXTRA, First, Found, ScanWork, Seen
+from forensics.scan_worker import EXTRA, FEW, PER_FILE, First, Found, ScanWork, Seen
 from rules.model import FactRow, Hit, MetricRow
 from rules.scan import Scanner
 
 __all__ = ["EXTRA", "ErrorShape", "Scan", "scan"]
 
-PER_FILE = 200
-"""Hits of one leaf kept of one file."""
 PER_LEAF = 4000
-"""Hits of one leaf kept of all files; beyond, only the first few of each further file."""
-FEW = 4
+"""Hits of one leaf kept of all files; beyond, only the first FEW of each further file."""
+MOST = 60_000
+"""Hits kept of all leaves and files; beyond, LATE of each leaf, and FEW of a file. Bounds the memory, however many files and rules."""
+LATE = 100
+FIRSTS = 20_000
+"""Processes whose first error is kept; where there are more, those that erred earliest."""
 SHAPES = 20_000
 """Different shapes of error lines kept; the rest are counted together."""
 TWINS = 400
 """Texts of one file kept to compare clocks by."""
+ALL_TWINS = 100_000
+"""The same of all files together."""
 FACTS = 100_000
 METRICS = 1_000_000
 
@@ -96,8 +101,9 @@ def scan(
 ) -> Scan:
     """Scan all members. `on_hits` gets hits block by block, with printed times, long before the end; `on_progress` the number of
     lines so far and the member at hand. `zone`: seconds east of UTC of wall clocks that do not say theirs, None: found out."""
-    pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner), workers, _numpy)
-    merge = _Merge(pool.feed.files)
+    full = mmap.mmap(-1, max(1, len(scanner.leaves)))
+    pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner, full), workers, _numpy)
+    merge = _Merge(pool.feed.files, full)
     for task, result in pool.results():
         if isinstance(result, Failed):
             merge.failed(task, result.reason)
@@ -115,26 +121,23 @@ def _numpy() -> None:
     import numpy  # noqa: F401
 
 
-class _State:
-    """What is known of one file so far."""
+class _State(msgspec.Struct):
+    """What is known of one file so far; of a million files this lies in memory for each."""
 
-    def __init__(self, file: File):
-        self.file = file
-        self.origin: Origin = of_path(file.path)
-        self.lines = 0
-        self.open_end = False
-        self.kept: dict[int, int] = {}
-        self.told = Told(file.file_id, self.origin.node, "none", named=self.origin.named, mtime=file.mtime)
-        self.clocks: dict[str, int] = {}
-        self.pid: int | None = self.origin.pid
-        self.failed = ""
+    file: File
+    told: Told
+    device: int | None
+    pid: int | None
+    lines: int = 0
+    open_end: bool = False
+    failed: str = ""
 
 
 class _Merge:
     """Puts together what the segments showed; they come in order."""
 
-    def __init__(self, files: list[File]):
-        self.files = files
+    def __init__(self, files: list[File], full: mmap.mmap):
+        self.files, self.full = files, full
         self.states: list[_State] = []
         self.found: list[Found] = []
         self.totals: dict[int, int] = {}
@@ -147,12 +150,35 @@ class _Merge:
         self.known: set[tuple[str, str, str, int | None]] = set()
         self.cut: set[int] = set()
         self.lines = 0
+        self.twins = 0
         self.notes: list[Note] = []
+        # of the file at hand
+        self.at = -1
+        self.origin = Origin()
+        self.kept: dict[int, int] = {}
+        self.clocks: dict[str, int] = {}
 
     def _state(self, file_id: int) -> _State:
         while len(self.states) <= file_id:
-            self.states.append(_State(self.files[len(self.states)]))
+            file = self.files[len(self.states)]
+            origin = of_path(file.path)
+            told = Told(file.file_id, origin.node, "none", named=origin.named, mtime=file.mtime)
+            self.states.append(_State(file, told, origin.device, origin.pid))
         return self.states[file_id]
+
+    def _turn(self, file_id: int) -> _State:
+        """The state of the file whose segments come now."""
+        state = self._state(file_id)
+        if file_id != self.at:
+            self._leave()
+            self.at, self.origin = file_id, of_path(state.file.path)
+        return state
+
+    def _leave(self) -> None:
+        """All segments of the file at hand were seen."""
+        if self.at >= 0 and self.clocks and (told := self.states[self.at].told).clock == "none":
+            told.clock = max((count, name) for name, count in self.clocks.items())[1]
+        self.kept, self.clocks = {}, {}
 
     def failed(self, task: Task, reason: str) -> None:
         for segment in task.segments:
@@ -162,11 +188,11 @@ class _Merge:
         """Take in one block; returns the hits that were kept of it."""
         fresh = []
         for one in seen:
-            state = self._state(one.segment.file_id)
+            state = self._turn(one.segment.file_id)
             for found in one.found:
                 hit = found.hit
                 self._place(hit, state, one)
-                if self._keeps(hit, state):
+                if self._keeps(hit):
                     self.found.append(found)
                     fresh.append(hit)
             for leaf, count in one.counts.items():
@@ -182,7 +208,7 @@ class _Merge:
 
     def _place(self, hit: Hit, state: _State, seen: Seen) -> None:
         """Numbers of the member instead of those of the segment, and what its path knows."""
-        origin = state.origin
+        origin = self.origin
         hit.file = state.file.path
         hit.line_no += state.lines + 1
         hit.byte_offset += seen.segment.base
@@ -194,12 +220,18 @@ class _Merge:
         if hit.pid is None:
             hit.pid = origin.pid
 
-    def _keeps(self, hit: Hit, state: _State) -> bool:
-        kept, total = state.kept.get(hit.leaf, 0), self.totals.get(hit.leaf, 0)
-        if kept >= (PER_FILE if total < PER_LEAF else FEW):
+    def _keeps(self, hit: Hit) -> bool:
+        total = self.totals.get(hit.leaf, 0)
+        full = len(self.found) >= MOST
+        if full and total >= LATE:
             return False
-        state.kept[hit.leaf] = kept + 1
+        kept = self.kept.get(hit.leaf, 0)
+        if kept >= (PER_FILE if total < PER_LEAF and not full else FEW):
+            return False
+        self.kept[hit.leaf] = kept + 1
         self.totals[hit.leaf] = total + 1
+        if total + 1 == PER_LEAF:
+            self.full[hit.leaf] = 1
         return True
 
     def _errors(self, seen: Seen, state: _State) -> None:
@@ -218,9 +250,12 @@ class _Merge:
             self.errors[key] = row, shape.clock
         for first in seen.firsts:
             self.firsts.setdefault((state.file.file_id, first.key), (first, state.file.file_id, state.lines + first.line + 1))
+        if len(self.firsts) > 2 * FIRSTS:
+            earliest = sorted(self.firsts.items(), key=lambda item: item[1][0].ts if item[1][0].ts is not None else 1 << 62)
+            self.firsts = dict(earliest[:FIRSTS])
 
     def _facts(self, seen: Seen, state: _State) -> None:
-        origin = state.origin
+        origin = self.origin
         for fact, text in seen.facts:
             node = origin.node or fact.node
             key = (fact.name, fact.value, node, fact.device)
@@ -241,34 +276,36 @@ class _Merge:
     def _clock(self, seen: Seen, state: _State) -> None:
         told = state.told
         if seen.clock != "none":
-            state.clocks[seen.clock] = state.clocks.get(seen.clock, 0) + 1
+            self.clocks[seen.clock] = self.clocks.get(seen.clock, 0) + 1
         if seen.first is not None and told.first is None:
             told.first, told.clock = seen.first, seen.first_clock
         if seen.last is not None and seen.first_clock == told.clock:
             told.last = seen.last
         for key, ts in seen.twins.items():
+            if told.twins is None:
+                told.twins = {}
             if key in told.twins:
                 if told.twins[key] != ts:
                     told.twins[key] = -1
-            elif len(told.twins) < TWINS:
-                told.twins = told.twins or {}
+            elif len(told.twins) < TWINS and self.twins < ALL_TWINS:
                 told.twins[key] = ts
+                self.twins += 1
         if seen.anchors:
-            told.anchors = (told.anchors + seen.anchors)[:200]
+            told.anchors = [*(told.anchors or ()), *seen.anchors][:200]
         if state.pid is None:
-            state.pid = next((found.hit.pid for found in seen.found if found.hit.pid is not None), None)
+            state.pid = seen.pid
 
     # ------------------------------------------------------------ the end
 
     def result(self, lost: Sequence[Lost], zone: int | None) -> Scan:
         for file in self.files:
             self._state(file.file_id)
+        self._leave()
         told = []
         for state in self.states:
             one = state.told
-            if one.clock == "none" and state.clocks:
-                one.clock = max(state.clocks, key=lambda name: (state.clocks[name], name))
-            one.twins = {key: ts for key, ts in one.twins.items() if ts >= 0}
+            if one.twins:
+                one.twins = {key: ts for key, ts in one.twins.items() if ts >= 0}
             if state.pid is not None and state.file.kind in ("plog", "device"):
                 one.process = str(state.pid)
             told.append(one)
@@ -295,8 +332,8 @@ class _Merge:
         for first, file_id, line in self.firsts.values():
             state = self.states[file_id]
             ts = clocks[file_id].utc(first.ts, first.clock)
-            node = state.origin.node or first.node
-            pid = first.pid if first.pid is not None else state.origin.pid
+            node = state.told.node or first.node
+            pid = first.pid if first.pid is not None else of_path(state.file.path).pid
             found = FirstError(node, pid, first.process, ts, state.file.path, line, first.text)
             key = (node, pid, first.process, -1 if pid is not None else file_id)
             order = (ts if ts is not None else 1 << 62, file_id, line)
@@ -314,7 +351,7 @@ class _Merge:
             known = not binary and file.kind != "text"
             status = "binary" if binary else "read" if known or not lines else "unrecognised"
             row = Member(
-                file.file_id, file.path, state.origin.node, state.origin.device, file.kind, file.kind if known else "", file.bytes, lines,
+                file.file_id, file.path, told.node, state.device, file.kind, file.kind if known else "", file.bytes, lines,
                 lines if known else 0, "" if binary else file.encoding, told.clock, clock.offset, clock.utc(told.first, told.clock),
                 clock.utc(told.last if told.last is not None else told.first, told.clock), status, partial=False,
             )  # fmt: skip

@@ -12,6 +12,7 @@ import msgspec
 
 from forensics.errors import UsageError
 from forensics.safe_text import safe
+from rules.model import Text
 
 _OFFSET = re.compile(r"([+-])(\d{1,2}):?(\d{2})?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,18}) ?([kKmMgGtT]?)(?:i?[bB])?", re.ASCII)
@@ -55,6 +56,8 @@ class Progress(msgspec.Struct, frozen=True):
     lines: int = 0
     what: str = ""
     """The member being read."""
+    finding: Text | None = None
+    """Title of the first diagnosis that stands, long before the end; sent once."""
 
 
 def zone(text: str) -> tzinfo:

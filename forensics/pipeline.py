@@ -15,6 +15,7 @@ import msgspec
 from forensics import ingest, summary
 from forensics.bundle import Bundle, Limits
 from forensics.case import Case, Identity, Plan, begin
+from forensics.clocks import FileClock
 from forensics.doctor import own_version
 from forensics.errors import UsageError
 from forensics.options import Options, Progress, zone
@@ -29,6 +30,8 @@ from rules.model import FactRow, Hit, MetricRow, RuleSet
 
 OnProgress = Callable[[Progress], None]
 SECOND = 1_000_000
+EARLY = 2000
+"""Hits that the early word is looked for in."""
 
 
 class Kept(msgspec.Struct):
@@ -45,23 +48,30 @@ class Kept(msgspec.Struct):
 class Run:
     """One triage: `triage` is there at once, `finish` stores the lines behind it."""
 
-    def __init__(self, triage: Triage, case: Case, bundle: Bundle | Several, found: ingest.Scan, options: Options, on_progress: OnProgress | None) -> None:
+    def __init__(
+        self, triage: Triage, case: Case, bundle: Bundle | Several, clocks: dict[int, FileClock], options: Options, on_progress: OnProgress | None
+    ) -> None:
         self.triage, self.case = triage, case
-        self._bundle, self._scan, self._options, self._on_progress = bundle, found, options, on_progress
+        self._bundle, self._clocks, self._options, self._on_progress = bundle, clocks, options, on_progress
+        self._second: Bundle | Several | None = None
 
-    def finish(self) -> None:
-        """Store all lines in the case, unless that was not wanted or is done. Raises CaseError."""
-        if self._options.index and not self.case.plan().indexed:
-            from forensics import index
+    def finish(self) -> list[Note]:
+        """Store all lines in the case, unless that was not wanted or is done; remarks on lines that could not be. Raises CaseError."""
+        if not self._options.index or self.case.plan().indexed:
+            return []
+        from forensics import index
 
-            index.build(self.case, self._bundle.reopen(), self._scan.clocks, self._options.workers, self._report)
+        self._second = self._bundle.reopen()
+        return index.build(self.case, self._second, self._clocks, self._options.workers, self._report, files=self.triage.coverage.members)
 
     def _report(self, lines: int, what: str) -> None:
-        if self._on_progress is not None:
-            self._on_progress(Progress("index", self._bundle.compressed_read, self._bundle.size, lines, what))
+        if self._on_progress is not None and self._second is not None:
+            self._on_progress(Progress("index", self._second.compressed_read, self._second.size, lines, what))
 
     def close(self) -> None:
-        self._bundle.close()
+        for bundle in (self._second, self._bundle):
+            if bundle is not None:
+                bundle.close()
         self.case.clear()
 
 
@@ -98,7 +108,8 @@ def _triaged(
         if on_progress is not None:
             on_progress(Progress("read", bundle.compressed_read, bundle.size, lines, what))
 
-    found = ingest.scan(bundle, scanner, options.workers, offset, None, report)
+    early = _Early(rules, scanner, on_progress) if on_progress is not None else None
+    found = ingest.scan(bundle, scanner, options.workers, offset, early, report)
     found.hits = _within(found.hits, options, offset)
     onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
     conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset)
@@ -112,7 +123,30 @@ def _triaged(
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
         plan = Plan(identity, [_absolute(source) for source in sources], extra={"kept": msgspec.msgpack.encode(kept)})
         case.store(plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses)
-    return Run(triage, case, bundle, found, options, on_progress)
+    return Run(triage, case, bundle, found.clocks, options, on_progress)
+
+
+class _Early:
+    """Tells of the first diagnosis that is sure, while the rest of the bundle is still being read. It may not be the last word."""
+
+    def __init__(self, rules: RuleSet, scanner: scan.Scanner, on_progress: OnProgress) -> None:
+        self._rules, self._leaves, self._on_progress = rules, scanner.leaves, on_progress
+        self._hits: list[Hit] = []
+        self._next = 0.0
+        self._done = False
+
+    def __call__(self, fresh: Sequence[Hit]) -> None:
+        if self._done:
+            return
+        self._hits += fresh
+        if time.monotonic() < self._next:
+            return
+        found = diagnose(self._rules, self._leaves, self._hits[:EARLY], {})
+        self._next = time.monotonic() + 0.5
+        self._done = len(self._hits) >= EARLY
+        if found.diagnoses and found.diagnoses[0].level == "high":
+            self._done = True
+            self._on_progress(Progress("read", 0, 0, finding=found.diagnoses[0].title))
 
 
 def explain(case: Case, what: str) -> Explanation:

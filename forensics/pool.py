@@ -19,7 +19,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from forensics.feed import BLOCK, Block, Feed, Source, Task, new_block
+from forensics.feed import BLOCK, Block, Feed, Known, Source, Task, new_block
 
 Result = TypeVar("Result", covariant=True)
 _LENGTH = struct.Struct("<Q")
@@ -61,14 +61,15 @@ class Pool(Generic[Result]):
         workers: int | None = None,
         prepare: Callable[[], object] | None = None,
         count: Callable[[memoryview], int] | None = None,
+        known: Known | None = None,
     ):
         """`make(n)` builds the work of process n, in that process; 0 is this process itself. `prepare` runs once before any other
-        process is made: what it imports is shared by all. `count`: see `Feed`."""
+        process is made: what it imports is shared by all. `count`, `known`: see `Feed`."""
         self.count = cores() if workers is None else max(1, workers)
         self.make, self.prepare = make, prepare
         self.blocks: list[Block] = [new_block()]
         self.free = deque([0])
-        self.feed = Feed(members, self.blocks, self._acquire, count)
+        self.feed = Feed(members, self.blocks, self._acquire, count, known)
         self.finished: list[object] = []
         self._workers: list[_Worker] = []
         self._selector: selectors.DefaultSelector | None = None

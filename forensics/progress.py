@@ -33,6 +33,10 @@ class ProgressLine:
         self._shown = False
 
     def __call__(self, progress: Progress) -> None:
+        if progress.finding is not None:
+            self.clear()
+            self._write(clip(f"{say(self._lang, 'stage.finding')}  {safe(progress.finding.of(self._lang))}", width() - 1) + "\n")
+            return
         now = time.monotonic()
         if progress.stage != self._stage:
             self._stage, self._begun, self._drawn = progress.stage, now, 0.0

@@ -6,6 +6,7 @@ turns them into those of the member. Printed times stay as printed, with their c
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Sequence
 
@@ -20,19 +21,28 @@ from parsers.environment import FACT_PATTERNS
 from parsers.rows import Fact, Metric, Record
 from parsers.settle import twin_key
 from rules.model import Hit
-from rules.scan import ExtraPattern, Scanner
+from rules.scan import ExtraPattern, LineHit, Scanner
 
 BACK = 50
 """Lines above a hit that are searched for the head of its record."""
 TEXT = 2000
 """Characters kept of a line."""
 LINE_HEAD, LINE_TAIL = 64 << 10, 4 << 10
+PIECE = 512 << 10
 SHAPES = 2000
 """Different shapes of error lines kept of one segment; the rest count as one."""
+KINDS = 20_000
+"""Looks of error lines from which a process forgets them between two segments."""
+SHOWN = 50_000
+"""Shapes whose text a process remembers to have given."""
 FIRSTS = 256
 """Processes of one segment whose first error is kept."""
 DATED = 100
 """Of those, how many have the time of their first line read."""
+PER_FILE = 200
+"""Hits of one leaf kept of one file."""
+FEW = 4
+"""Those kept of each further file once there are enough of a leaf (see `ScanWork`)."""
 TWINS = 24
 """Texts of one segment by which its clock may be compared with other files'."""
 ENDS = 20
@@ -67,6 +77,10 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|P[^\x1b\n]*(?:\x1b\\)?|[@-Z\\-_c])?")
 
 
+Name = tuple[tuple[int, ...], bytes]
+"""Of a shape: the leaves that matched, and what the lines have in common."""
+
+
 class Found(msgspec.Struct):
     """A rule's line: `hit` with printed time, and the clock that printed it."""
 
@@ -84,6 +98,7 @@ class Shape(msgspec.Struct):
     count: int
     line: int
     text: str
+    """Of its first line; empty, with no time, where an earlier segment showed it."""
     ts: int | None
     clock: str
 
@@ -122,6 +137,8 @@ class Seen(msgspec.Struct):
     first: int | None
     last: int | None
     first_clock: str
+    pid: int | None
+    """Of the first records hit that tell one."""
     twins: dict[str, int]
     anchors: list[tuple[int, str, int]]
     cut: list[int]
@@ -129,21 +146,93 @@ class Seen(msgspec.Struct):
 
 
 class ScanWork:
-    """The work of one process (see `pool.Work`)."""
+    """The work of one process (see `pool.Work`).
 
-    def __init__(self, scanner: Scanner):
+    Only what can matter is worked out. `full` is memory that all processes share, a byte for each leaf: the one that puts results
+    together, in the order of the blocks, sets it once it keeps no more than FEW further hits of a file. That only ever becomes
+    true, and of blocks before the one at hand, so it does not change what is kept when a process comes to see it."""
+
+    def __init__(self, scanner: Scanner, full: bytearray | mmap.mmap | None = None):
         self.scanner = scanner
+        self.full = bytearray(len(scanner.leaves)) if full is None else full
+        self.shown: set[Name] = set()
+        """Shapes whose text and time were given before."""
+        self.kinds: dict[object, _Kind] = {}
+        """By what tells error lines apart: what matched, and the call site or the text."""
+        self._turn = 0
+        self._file = -1
+        self._sent: dict[int, int] = {}
 
     def work(self, task: Task, block: Block) -> list[Seen]:
-        return [_Segment(self.scanner, segment, block).seen() for segment in task.segments]
+        return [_Segment(self, segment, block).seen() for segment in task.segments]
 
     def finish(self) -> None:
         return None
 
+    def next_turn(self) -> int:
+        """A number for the next segment."""
+        if len(self.kinds) > KINDS:
+            self.kinds.clear()
+        self._turn += 1
+        return self._turn
+
+    def sent(self, file_id: int) -> dict[int, int]:
+        """Hits of each leaf that this process has given of a file so far."""
+        if file_id != self._file:
+            self._file, self._sent = file_id, {}
+        return self._sent
+
+
+def _unclean(block: Block, start: int, end: int) -> bool:
+    """Whether there are NULs or terminal sequences; a piece at a time, so that the second search finds it in the processor's cache."""
+    find = block.find
+    for at in range(start, end, PIECE):
+        stop = min(at + PIECE, end)
+        if find(b"\0", at, stop) >= 0 or find(b"\x1b", at, stop) >= 0:
+            return True
+    return False
+
+
+class _Groups:
+    """Error lines of a segment by their shapes."""
+
+    def __init__(self) -> None:
+        self.shapes: dict[Name, Shape] = {}
+        self.begun: list[tuple[Shape, int, int]] = []
+        """With the bytes of the first line of each."""
+        self.firsts: dict[bytes, First] = {}
+
+    def add(self, name: Name, line: int, start: int, end: int) -> Shape | None:
+        """The shape that one more line counts to; None where there are too many."""
+        shape = self.shapes.get(name)
+        if shape is None and len(self.shapes) >= SHAPES:
+            name = name[0], b""
+            shape = self.shapes.get(name)
+        if shape is not None:
+            shape.count += 1
+        elif len(self.shapes) < 2 * SHAPES:
+            shape = self.shapes[name] = Shape(name[0], name[1], 1, line, "", None, "none")
+            self.begun.append((shape, start, end))
+        return shape
+
+
+class _Kind(msgspec.Struct):
+    """What error lines of one look come to; `shape`: where they are counted in the segment at hand, if `turn` is its number."""
+
+    name: Name
+    process: bytes
+    turn: int = -1
+    shape: Shape | None = None
+
+
+def _kind(matched: tuple[int, ...], key: bytes, process: bytes) -> _Kind:
+    leaves = matched if matched[0] >= 0 else tuple(leaf for leaf in matched if leaf >= 0)
+    return _Kind((leaves, key), process)
+
 
 class _Segment:
-    def __init__(self, scanner: Scanner, segment: Segment, block: Block):
-        self.scanner, self.segment = scanner, segment
+    def __init__(self, of: ScanWork, segment: Segment, block: Block):
+        self.of, self.scanner, self.segment = of, of.scanner, segment
         self.record_of = registry.parser(segment.kind).record
         self.heads: dict[int, tuple[Record | None, int]] = {}
         """By the begin of a line: the record it belongs to, and how many lines above that begins."""
@@ -153,7 +242,7 @@ class _Segment:
         self.buffer: Block | bytes = block
         self.base, self.limit = segment.start, segment.end
         self.breaks: list[int] | None = None
-        if block.find(b"\0", self.base, self.limit) >= 0 or block.find(b"\x1b", self.base, self.limit) >= 0:
+        if _unclean(block, self.base, self.limit):
             raw = bytes(self.raw)
             self.breaks = [match.start() for match in re.finditer(b"\n", raw)]
             self.buffer = _ANSI.sub(b"", raw.replace(b"\0", b""))
@@ -177,19 +266,28 @@ class _Segment:
             None,
             None,
             "none",
+            None,
             {},
             [],
             sorted(found.cut),
         )
         whole = self.segment.first and self.segment.last
         tables = self.segment.kind in TABLES or (self.segment.kind not in LOGS and self.segment.first)
+        sent, here, full = self.of.sent(self.segment.file_id), dict[int, int](), self.of.full
         for line in found.hits:
             if line.leaf >= 0:
-                seen.found.append(self._found(line.leaf, line.line, line.start, line.end, line.captures))
+                count = here[line.leaf] = here.get(line.leaf, 0) + 1
+                if count <= FEW:
+                    seen.found.append(self._found(line))
+                    self._counted(self.heads[line.start][0], seen)
+                elif not full[line.leaf] and sent.get(line.leaf, 0) + count <= PER_FILE:
+                    seen.found.append(self._found(line))
             elif line.leaf == JOIN_MARK:
                 self._join(line.line, line.start, line.end, seen)
             elif not (whole and tables and len(self.raw) <= SOME_TEXT):
                 self._fact(line.leaf, line.line, line.start, line.end, line.captures, seen)
+        for leaf, count in here.items():
+            sent[leaf] = sent.get(leaf, 0) + count
         seen.counts = {leaf: count for leaf, count in found.counts.items() if leaf >= 0}
         seen.errors = len(found.marked)
         self._errors(found.marked, seen)
@@ -202,10 +300,11 @@ class _Segment:
     # ------------------------------------------------------------ lines and their heads
 
     def _text(self, start: int, end: int) -> str:
+        start, end = start + self.base, end + self.base
         if end - start > LINE_HEAD + LINE_TAIL:
-            raw = bytes(self.data[start : start + LINE_HEAD]) + b" ... " + bytes(self.data[end - LINE_TAIL : end])
+            raw = self.buffer[start : start + LINE_HEAD] + b" ... " + self.buffer[end - LINE_TAIL : end]
         else:
-            raw = bytes(self.data[start:end])
+            raw = self.buffer[start:end]
         return clean(raw.decode("ascii") if raw.isascii() else decode(raw, "utf-8"))
 
     def _head(self, start: int, end: int) -> tuple[Record | None, str, int]:
@@ -225,8 +324,6 @@ class _Segment:
                 break
             record = self.record_of(self._text(at, stop)[:LINE_HEAD])
         else:
-            if record is not None and record.ts is not None:
-                self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
             if record is not None and above:
                 self.heads[at] = record, 0
         if record is None:
@@ -252,10 +349,17 @@ class _Segment:
             return transcode.raw_size(self.raw[:start], self.segment.encoding)
         return start
 
-    def _found(self, leaf: int, line: int, start: int, end: int, captures: dict[str, str]) -> Found:
-        record, text, above = self._head(start, end)
+    def _counted(self, record: Record | None, seen: Seen) -> None:
+        """Have a record speak for the clock and the process of its file."""
+        if record is not None and record.ts is not None:
+            self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
+        if record is not None and seen.pid is None:
+            seen.pid = record.pid
+
+    def _found(self, line: LineHit) -> Found:
+        record, text, above = self._head(line.start, line.end)
         kind = self.segment.kind
-        hit = Hit(leaf, self.segment.file_id, "", line, self._offset(line, start), text[:TEXT], captures, kind)
+        hit = Hit(line.leaf, self.segment.file_id, "", line.line, self._offset(line.line, line.start), text[:TEXT], line.captures, kind)
         if record is None:
             return Found(hit, "none")
         hit.grammar, hit.ts, hit.severity = record.grammar, record.ts, record.severity
@@ -270,53 +374,63 @@ class _Segment:
     # ------------------------------------------------------------ errors
 
     def _errors(self, marked: Sequence[tuple[int, int, int, tuple[int, ...]]], seen: Seen) -> None:
-        shapes: dict[tuple[tuple[int, ...], bytes], Shape] = {}
-        firsts: dict[bytes, First] = {}
-        starts: list[tuple[Shape, int]] = []
-        keys: dict[bytes, bytes] = {}
+        """Group error lines, and find the first of each process. A call site, or a text but for its numbers, is worked out once."""
+        groups = _Groups()
+        kinds, turn = self.of.kinds, self.of.next_turn()
         data, site_of = self.data, _PLOG_SITE.match
         for line, start, end, matched in marked:
             site = site_of(data, start, end)
             if site is not None and site[3] is not None:
-                process, key = site[2], site[1] + site[3]
+                look: object = matched, site[1], site[2], site[3]
+                kind = kinds.get(look)
+                if kind is None:
+                    kind = kinds[look] = _kind(matched, site[1] + site[3], site[2])
             else:
                 raw = bytes(data[start : min(end, start + 200)])
                 who = _PROCESS.match(raw) if raw[:1] == b"(" else None
                 process = site[2] if site is not None else who[1] if who else b""
-                rough = raw.translate(_DIGITS)
-                known = keys.get(rough)
-                if known is None:
-                    known = _VARIABLE.sub(b"#", raw)
-                    if len(keys) < 10 * SHAPES:
-                        keys[rough] = known
-                key = known
-            leaves = matched if matched[0] >= 0 else tuple(leaf for leaf in matched if leaf >= 0)
-            shape = shapes.get((leaves, key))
-            if shape is None and len(shapes) >= SHAPES:
-                key = b""
-                shape = shapes.get((leaves, key))
-            if shape is not None:
-                shape.count += 1
-            elif len(shapes) < 2 * SHAPES:
-                shape = shapes[leaves, key] = Shape(leaves, key, 1, line, "", None, "none")
-                if len(shapes) <= DATED:
-                    record, text, _ = self._head(start, end)
-                    if record is not None:
-                        shape.ts, shape.clock = record.ts, record.clock
-                    starts.append((shape, start))
-                else:
-                    text = self._text(start, end)
-                shape.text = text[:TEXT]
-            if process not in firsts and len(firsts) < FIRSTS:
+                look = matched, process, raw.translate(_DIGITS)
+                kind = kinds.get(look)
+                if kind is None:
+                    kind = kinds[look] = _kind(matched, _VARIABLE.sub(b"#", raw), process)
+            if kind.turn == turn:
+                if kind.shape is not None:
+                    kind.shape.count += 1
+                continue
+            kind.turn, kind.shape = turn, groups.add(kind.name, line, start, end)
+            process = kind.process
+            if process not in groups.firsts and len(groups.firsts) < FIRSTS:
                 record, text, _ = self._head(start, end)
+                self._counted(record, seen)
                 if record is None:
-                    firsts[process] = First(process, "", None, "", None, "none", line, text[:TEXT])
+                    groups.firsts[process] = First(process, "", None, "", None, "none", line, text[:TEXT])
                 else:
-                    firsts[process] = First(process, record.node, record.pid, record.process, record.ts, record.clock, line, text[:TEXT])
-        for shape, start in starts:
-            if shape.count == 1 and (record := self.heads[start][0]) is not None:
-                self._twin(record, seen)
-        seen.shapes, seen.firsts = list(shapes.values()), list(firsts.values())
+                    groups.firsts[process] = First(
+                        process, record.node, record.pid, record.process, record.ts, record.clock, line, text[:TEXT]
+                    )  # fmt: skip
+        for number, (shape, start, end) in enumerate(groups.begun):
+            self._show(shape, start, end, number < DATED)
+            if number < DATED and shape.count == 1 and len(seen.twins) < TWINS:
+                record, _, _ = self._head(start, end)
+                self._counted(record, seen)
+                if record is not None:
+                    self._twin(record, seen)
+        seen.shapes, seen.firsts = list(groups.shapes.values()), list(groups.firsts.values())
+
+    def _show(self, shape: Shape, start: int, end: int, dated: bool) -> None:
+        """Give a shape its text and time, unless this process did before."""
+        name = shape.leaves, shape.key
+        if name in self.of.shown:
+            return
+        if len(self.of.shown) < SHOWN:
+            self.of.shown.add(name)
+        if dated:
+            record, text, _ = self._head(start, end)
+            if record is not None:
+                shape.ts, shape.clock = record.ts, record.clock
+        else:
+            text = self._text(start, end)
+        shape.text = text[:TEXT]
 
     # ------------------------------------------------------------ facts
 

@@ -6,7 +6,8 @@ on how many processes wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 LINE_BITS = 40
 """event_id = file_id << LINE_BITS | line_no"""
+CHUNK = 50_000
+"""Rows that are put in at a time."""
+MANY = 3000
+"""Rows from which Arrow is worth its import."""
+_LISTED = {"TIMESTAMP": "BIGINT"}
 
 Columns = tuple[tuple[str, str], ...]
 
@@ -90,16 +96,36 @@ def view(connection: duckdb.DuckDBPyConnection, parts: Sequence[str], temporary:
     )
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Put all rows into a table with one statement. Times are given in microseconds."""
-    if not rows:
-        return
-    columns = TABLES[table]
-    held = list(zip(*rows, strict=True))
-    parts = []
-    for number, (_, kind) in enumerate(columns, 1):
-        if kind == "TIMESTAMP":
-            parts.append(f"make_timestamp(unnest(${number}::BIGINT[]))")
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[object]]) -> None:
+    """Put all rows into a table, CHUNK at a time. Times are given in microseconds."""
+    left = iter(rows)
+    while chunk := list(itertools.islice(left, CHUNK)):
+        columns = [list(column) for column in zip(*chunk, strict=True)]
+        if len(chunk) < MANY:
+            parts = [_value(f"unnest(${number}::{_LISTED.get(kind, kind)}[])", kind) for number, (_, kind) in enumerate(TABLES[table], 1)]
+            connection.execute(f"INSERT INTO {table} SELECT {', '.join(parts)}", columns)
         else:
-            parts.append(f"unnest(${number}::{kind}[])")
-    connection.execute(f"INSERT INTO {table} SELECT {', '.join(parts)}", [list(column) for column in held])
+            _insert_arrow(connection, table, columns)
+
+
+def keep(connection: duckdb.DuckDBPyConnection, name: str, data: bytes) -> None:
+    """Put one row into `internals`."""
+    connection.execute("INSERT INTO internals VALUES (?, ?)", [name, data])
+
+
+def _insert_arrow(connection: duckdb.DuckDBPyConnection, table: str, columns: list[list[object]]) -> None:
+    """The same by way of Arrow, which costs its import and then a tenth of the time."""
+    import pyarrow as pa
+
+    kinds = {
+        "INTEGER": pa.int32(), "BIGINT": pa.int64(), "TIMESTAMP": pa.int64(), "VARCHAR": pa.string(), "DOUBLE": pa.float64(), "BLOB": pa.binary(),
+    }  # fmt: skip
+    arrays = [pa.array(column, kinds[kind]) for column, (_, kind) in zip(columns, TABLES[table], strict=True)]
+    parts = [_value(f'"{name}"', kind) for name, kind in TABLES[table]]
+    connection.register("chunk", pa.Table.from_arrays(arrays, names=[name for name, _ in TABLES[table]]))
+    connection.execute(f"INSERT INTO {table} SELECT {', '.join(parts)} FROM chunk")
+    connection.unregister("chunk")
+
+
+def _value(source: str, kind: str) -> str:
+    return f"make_timestamp({source})" if kind == "TIMESTAMP" else source

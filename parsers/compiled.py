@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from parsers import kernel as k
 from parsers import kernel_lines, kernel_plog, plog, registry
 from parsers.base import Parser
-from parsers.columns import CONTINUED, LINE_HEAD, NAMES, NONE, NUMBERS, Ints, Rows, Stamp, Texts, encoded, numbers_and_names, readable, to_int
+from parsers.columns import CONTINUED, LINE_HEAD, NAMES, NONE, NUMBERS, Ints, Rows, Stamp, Texts, encoded, line_ends, numbers_and_names, readable, to_int
 from parsers.rows import Record
 
 TEXTS = 30_000
@@ -23,6 +24,8 @@ ASKING = 0.4
 """Share of rows left to the parser from which it reads all of them."""
 _CLOCKS = {k.NOYEAR: "noyear", k.BOOT: "boot"}
 _OF_PIECES = ("source", "severity", "module", "process", "node", "function", "src_file")
+_TOLD_BY = {"severity": (0,), "module": (0,), "process": (0,), "pid": (0,), "src_file": (1,), "src_line": (1,), "function": (2,)}
+"""Of a CANN record, which of its pieces (head, site, function) may say it; the other columns are said by none."""
 _NUMBERS_OF_PIECES = ("pid", "tid", "rank", "src_line")
 
 
@@ -54,6 +57,7 @@ class Compiled:
         self.names = {name: np.zeros(size, np.int64) for name in _OF_PIECES}
         self.values = {name: np.full(size, NONE) for name in _NUMBERS_OF_PIECES}
         """What each piece says; 0 and NONE where it says nothing."""
+        self.codes = np.zeros(size, np.int64)
 
     def _room(self, lines: int, size: int) -> None:
         if size // 3 + 16 > len(self.marks):
@@ -70,6 +74,7 @@ class Compiled:
                 self.names[name][:] = 0
             for name in _NUMBERS_OF_PIECES:
                 self.values[name][:] = NONE
+            self.codes[:] = 0
             self.sound[1:] = False
 
     def read(self, data: Any, kind: str, start: int, stop: int, stamp: Stamp) -> Rows | None:
@@ -77,7 +82,7 @@ class Compiled:
         octets = np.frombuffer(data, np.uint8)
         if not octets.flags.writeable or len(octets) == stop:  # compiled for writable memory, and looks one byte ahead; it does not write
             octets = np.append(octets, np.uint8(0))
-        self._room(int(np.count_nonzero(octets[start:stop] == 10)) + 1, stop - start)
+        self._room(line_ends(octets[start:stop]) + 1, stop - start)
         lines = k.find_lines(octets, start, stop, self.ends, self.flags, self.marks, self.found, self.look, self.look.view(np.uint64))
         begin = (octets, start, lines, self.ends, self.flags, self.marks, self.found[0], self.table, 0)
         interned = (self.keys, self.numbers, self.spans, self.counts, _seed())
@@ -89,6 +94,7 @@ class Compiled:
         t = self.table[:, :rows]
         state = t[k.STATE]
         pieces = t[k.HEAD], t[k.SITE], t[k.FUNCTION]
+        told = _TOLD_BY if kind in ("plog", "device") else {}
         sound = self.sound[pieces[0]] & self.sound[pieces[1]] & self.sound[pieces[2]]
         if not sound.all():
             state[~sound] = state[~sound] & k.UNCLEAN | k.ASKED
@@ -97,15 +103,16 @@ class Compiled:
         asked = self._ask(data, t, kind)
         if asked is None:
             return None
+        state[((state & 3) == k.BARE) & (t[k.STOP] == t[k.START])] |= k.DROPPED  # a blank line outside of any record is no row
         values = {
             "line_no": t[k.LINE] + 1, "n_lines": t[k.LINES].copy(), "offset": t[k.START] - start, "ts": _stamped(t, kind, stamp),
-            "device": t[k.DEVICE].copy(), "rank": self._values("rank", pieces), "pid": self._values("pid", pieces, t[k.PID]),
-            "tid": self._values("tid", pieces, t[k.TID]), "stream_id": t[k.STREAM].copy(), "task_id": t[k.TASK].copy(),
-            "src_line": self._values("src_line", pieces),
+            "device": t[k.DEVICE].copy(), "rank": self._values("rank", pieces, told), "pid": self._values("pid", pieces, told, t[k.PID]),
+            "tid": self._values("tid", pieces, told, t[k.TID]), "stream_id": t[k.STREAM].copy(), "task_id": t[k.TASK].copy(),
+            "src_line": self._values("src_line", pieces, told),
         }  # fmt: skip
-        names = {name: self._names(name, pieces) for name in _OF_PIECES}
+        names = {name: self._names(name, pieces, told) for name in _OF_PIECES}
         names["source"][names["source"] == 0] = self.texts.number(kind)
-        names["code"] = np.zeros(rows, np.int64)
+        names["code"] = self.codes[t[k.CODED]]
         found = Rows(
             rows, lines, values, names, self.texts.all, t[k.MESSAGE].copy(), t[k.STOP] - t[k.MESSAGE], np.zeros(rows, np.bool_), data, bytearray()
         )
@@ -118,26 +125,25 @@ class Compiled:
             found.start, found.length, found.aside = found.start[kept], found.length[kept], found.aside[kept]
         return found
 
-    def _names(self, name: str, pieces: tuple[Ints, ...]) -> Ints:
-        """A column of texts: what the last of a row's pieces that says anything says."""
-        said = self.names[name]
-        out: Ints = said[pieces[0]]
-        for piece in pieces[1:]:
-            more = said[piece]
-            if more.any():
-                out = np.where(more != 0, more, out)
-        return out
+    def _names(self, name: str, pieces: tuple[Ints, ...], told: Mapping[str, tuple[int, ...]]) -> Ints:
+        """A column of texts: what the last of a row's pieces that says anything says. `told`: which pieces may, if not all."""
+        return self._last(self.names[name], 0, name, pieces, told)
 
-    def _values(self, name: str, pieces: tuple[Ints, ...], read: Ints | None = None) -> Ints:
+    def _values(self, name: str, pieces: tuple[Ints, ...], told: Mapping[str, tuple[int, ...]], read: Ints | None = None) -> Ints:
         """A column of numbers, likewise; those that were read from the line itself come first."""
-        said = self.values[name]
-        out: Ints = said[pieces[0]]
-        for piece in pieces[1:]:
-            more = said[piece]
-            known = more != NONE
-            if known.any():
-                out = np.where(known, more, out)
+        out = self._last(self.values[name], NONE, name, pieces, told)
         return out if read is None else np.where(read != NONE, read, out)
+
+    def _last(self, said: Ints, nothing: int, name: str, pieces: tuple[Ints, ...], told: Mapping[str, tuple[int, ...]]) -> Ints:
+        which = told.get(name, ()) if told else range(len(pieces))
+        out: Ints | None = None
+        for number in which:
+            more: Ints = said[pieces[number]]
+            if out is None:
+                out = more
+            elif (known := more != nothing).any():
+                out = np.where(known, more, out)
+        return np.full(len(pieces[0]), nothing) if out is None else out
 
     # ------------------------------------------------------------ what is left to Python
 
@@ -166,7 +172,7 @@ class Compiled:
                     continue
                 if t[k.LINES, row] > 1:
                     return None
-                t[k.STATE, row] = k.BARE | k.UNCLEAN
+                t[k.STATE, row] = k.BARE | k.UNCLEAN | (0 if text else k.DROPPED)
             asked[row] = text, record
         return asked
 
@@ -237,6 +243,8 @@ class Compiled:
                 self._say(number, Record("", src_file=name, src_line=int(line)))
             elif role == k.ROLE_FUNCTION:
                 self._say(number, Record("", function=text))
+            elif role == k.ROLE_CODE:
+                self.codes[number] = self.texts.number(text)
             else:
                 record = _piece(role, text, registry.parser(kind))
                 if record is not None:

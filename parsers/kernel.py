@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numba
+import numba.extending
 import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,8 +23,6 @@ def compiled(signature: str) -> Callable[[Function], Function]:
     """Makes a function machine code, for one signature, kept on disk where that is possible.
 
     Without the runtime that counts references to arrays: it would cost more than all the rest."""
-    import numba
-
     njit: Any = numba.njit  # `_nrt` is not in its types
 
     def make(function: Function) -> Function:
@@ -35,20 +35,30 @@ def compiled(signature: str) -> Callable[[Function], Function]:
     return make
 
 
+@numba.extending.intrinsic  # type: ignore[untyped-decorator]
+def pointer(context: Any, array: Any) -> Any:
+    """Where the items of an array lie, to be indexed as in C: without the question, before every access, whether an index is negative."""
+
+    def lay(inner: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return inner.make_array(signature.args[0])(inner, builder, given[0]).data
+
+    return numba.types.CPointer(array.dtype)(array), lay
+
+
 # flags of a line
 CONTROL, CR, HIGH, SPELLED = 1, 2, 4, 8
 """A control character other than tab inside; CR at the end; a byte over 127; something that may be a spelled-out escape."""
 DIRTY = CONTROL | HIGH | SPELLED
 
 # columns of the table of rows (int64); NONE where there is no value
-LINE, LINES, START, STOP, MESSAGE, TS, CLOCK, HEAD, SITE, FUNCTION, PID, TID, DEVICE, STREAM, TASK, STATE, WIDTH = range(17)
+LINE, LINES, START, STOP, MESSAGE, TS, CLOCK, HEAD, SITE, FUNCTION, PID, TID, DEVICE, STREAM, TASK, STATE, CODED, WIDTH = range(18)
 NONE = -(1 << 62)
 
 # STATE of a row: how it was read, then bits
 CLAIMED, ASKED, BARE = 0, 1, 2
 """Read here; to be read by Python; no record at all, a line of its own."""
 CODE, UNCLEAN, LATER, DROPPED, RANKED, OTHER = 4, 8, 16, 32, 64, 128
-"""May carry an error code; its first line is not plain (CR or bytes over 127); a later line is not; joined to the row above;
+"""May carry an error code that is not CODED; its first line is not plain (CR or bytes over 127); a later line is not; joined to the row above;
 its message may name its rank, or a device in another way than device_id."""
 
 LONGEST = 60 << 10
@@ -57,7 +67,7 @@ CONTINUED = 2000
 """Lines one record may have; further ones stand alone."""
 
 # roles of interned texts
-ROLE_HEAD, ROLE_SITE, ROLE_FUNCTION, ROLE_ASCEND, ROLE_WHO, ROLE_WORD, ROLE_TAG, ROLE_VLLM, ROLE_LOGGER = range(1, 10)
+ROLE_HEAD, ROLE_SITE, ROLE_FUNCTION, ROLE_ASCEND, ROLE_WHO, ROLE_WORD, ROLE_TAG, ROLE_VLLM, ROLE_LOGGER, ROLE_CODE = range(1, 11)
 
 # CLOCK of a row: which clock printed its time
 WALL, NOYEAR, BOOT = 0, 1, 2
@@ -87,12 +97,13 @@ def glance(data: Any, start: int, count: int, out: Any) -> None:
 
 
 @compiled("i8(u1[::1],i8,i8,i4[::1],u1[::1],i4[::1],i8[::1],u1[::1],u8[::1])")
-def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: Any, found: Any, look: Any, looked: Any) -> int:
+def find_lines(octets: Any, start: int, stop: int, ends: Any, flags: Any, marks: Any, found: Any, look: Any, looked: Any) -> int:
     """Offsets of all line ends in data[start:stop], and what is special about each line; returns the number of lines.
 
     Behind `stop` one more byte must exist. A last line without an end counts as one that ends at `stop`. Into `marks` go the places
     where the name of an id or a code may end (`id=`, `device `, `Code:`), their number into found[0]. `look` and `looked` are the
     same scratch memory as bytes and uint64."""
+    data = pointer(octets)
     count, seen, marked = 0, 0, 0
     line_start = start
     base = start
@@ -100,7 +111,7 @@ def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: A
     while base < stop:
         size = min(tile, stop - base)
         skip = 1 if base == 0 else 0  # there is no byte before the first
-        glance(data, base + skip, size - skip, look[skip:])
+        glance(octets, base + skip, size - skip, look[skip:])
         if skip:
             look[0] = ODD
         for k in range(size, min(tile, (size + 7) & ~7)):
@@ -152,7 +163,7 @@ def find_lines(data: Any, start: int, stop: int, ends: Any, flags: Any, marks: A
     return count
 
 
-@compiled("i8(u1[::1],i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8)")
 def number(data: Any, start: int, stop: int) -> int:
     """The digits of data[start:stop] as a number, -1 where one is no digit."""
     value = 0
@@ -190,7 +201,7 @@ def word(c: int) -> bool:
     return (97 <= c <= 122) or (65 <= c <= 90) or (48 <= c <= 57) or c == 95
 
 
-@compiled("i8(u1[::1],i8,i8,i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
+@compiled("i8(CPointer(u1),i8,i8,i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
 def intern(data: Any, start: int, stop: int, role: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any) -> int:
     """The number of a text, a new one (from 1) for one not seen before; -1 where the table is full.
 
@@ -234,7 +245,7 @@ def intern(data: Any, start: int, stop: int, role: int, keys: Any, values: Any, 
     return values[x]  # type: ignore[no-any-return]
 
 
-@compiled("i8(u1[::1],i8,i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8,i8)")
 def digits(data: Any, p: int, stop: int, most: int) -> int:
     """End of the run of digits at p, which must have 1 to `most` of them; -1 otherwise."""
     k = p
@@ -243,28 +254,28 @@ def digits(data: Any, p: int, stop: int, most: int) -> int:
     return k if p < k <= p + most else -1
 
 
-@compiled("i8(u1[::1],i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8)")
 def blank(data: Any, p: int, stop: int) -> int:
     return p + 1 if p < stop and (data[p] == 32 or data[p] == 9) else p
 
 
-@compiled("b1(u1[::1],i8,i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8,i8)")
 def is_byte(data: Any, p: int, stop: int, c: int) -> bool:
     return p < stop and data[p] == c
 
 
-@compiled("b1(u1[::1],i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8)")
 def letter(data: Any, p: int, start: int) -> bool:
     """Whether a letter or underscore stands at p of a text that begins at `start`."""
     return p >= start and (97 <= data[p] <= 122 or 65 <= data[p] <= 90 or data[p] == 95)
 
 
-@compiled("b1(u1[::1],i8,i8,i8,i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8,i8,i8,i8)")
 def ends3(data: Any, start: int, stop: int, a: int, b: int, c: int) -> bool:
     """Whether data[start:stop] ends with these three bytes."""
     return stop - 3 >= start and data[stop - 1] == c and data[stop - 2] == b and data[stop - 3] == a
 
 
-@compiled("b1(u1[::1],i8,i8,i8,i8,i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8,i8,i8,i8,i8)")
 def ends4(data: Any, start: int, stop: int, a: int, b: int, c: int, d: int) -> bool:
     return stop - 4 >= start and data[stop - 1] == d and data[stop - 2] == c and data[stop - 3] == b and data[stop - 4] == a

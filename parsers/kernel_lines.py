@@ -20,6 +20,8 @@ from parsers.kernel import (
     BOOT,
     CLAIMED,
     CLOCK,
+    CODE,
+    CODED,
     CR,
     DEVICE,
     DIRTY,
@@ -55,6 +57,7 @@ from parsers.kernel import (
     intern,
     is_byte,
     number,
+    pointer,
 )  # fmt: skip
 from parsers.kernel_plog import ids
 
@@ -65,7 +68,7 @@ PIECE = 120
 _MONTHS = tuple(int.from_bytes(name, "big") for name in b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())
 
 
-@compiled("i8(u1[::1],i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8)")
 def _clock(data: Any, t: int, stop: int) -> int:
     """Seconds of the `HH:MM:SS` at t; -1 where there is none."""
     if t + 8 > stop or data[t + 2] != 58 or data[t + 5] != 58:
@@ -76,7 +79,7 @@ def _clock(data: Any, t: int, stop: int) -> int:
     return (hour * 60 + minute) * 60 + second
 
 
-@compiled("i8(u1[::1],i8)")
+@compiled("i8(CPointer(u1),i8)")
 def _month(data: Any, t: int) -> int:
     """1 to 12 for the English name of a month at t, else 0."""
     name = np.int64(data[t]) << 16 | np.int64(data[t + 1]) << 8 | np.int64(data[t + 2])
@@ -86,7 +89,7 @@ def _month(data: Any, t: int) -> int:
     return 0
 
 
-@compiled("i8(u1[::1],i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8)")
 def _uptime_end(data: Any, p: int, stop: int) -> int:
     """Behind the `[ 1203.300000] ` at p, whose fraction has six digits; -1 where there is none."""
     if not is_byte(data, p, stop, 91):
@@ -103,7 +106,7 @@ def _uptime_end(data: Any, p: int, stop: int) -> int:
     return f + 2 if is_byte(data, f + 1, stop, 32) else f + 1
 
 
-@compiled("i8(u1[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
+@compiled("i8(CPointer(u1),i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
 def _body(data: Any, p: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any) -> int:
     """What follows the prefix of a kernel line. 1: a message, 2: a message of the Ascend driver, -1: ask."""
     if p >= stop:
@@ -163,7 +166,7 @@ def _body(data: Any, p: int, stop: int, table: Any, row: int, keys: Any, values:
     return 2
 
 
-@compiled("i8(u1[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
+@compiled("i8(CPointer(u1),i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
 def _kernel(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any) -> int:
     """A line of dmesg or of syslog; results as those of `_body`."""
     if data[start] == 91:
@@ -219,7 +222,7 @@ def _kernel(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, v
     return _body(data, p, stop, table, row, keys, values, spans, counts, seed)
 
 
-@compiled("b1(u1[::1],i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8)")
 def _wraps(data: Any, p: int, stop: int) -> bool:
     """Whether a message may hold the head of another record."""
     if p >= stop:
@@ -236,7 +239,7 @@ def _wraps(data: Any, p: int, stop: int) -> bool:
     return False
 
 
-@compiled("i8(u1[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
+@compiled("i8(CPointer(u1),i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
 def _console(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any) -> int:
     """A line of vLLM or of Python's logging. 1: a message, -1: ask."""
     c = data[start]
@@ -318,10 +321,11 @@ def _console(data: Any, start: int, stop: int, table: Any, row: int, keys: Any, 
 
 @compiled("i8(u1[::1],i8,i8,i4[::1],u1[::1],i4[::1],i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8)")
 def read_lines(
-    data: Any, start: int, lines: int, ends: Any, flags: Any, marks: Any, marked: int, table: Any, row: int, keys: Any, values: Any, spans: Any,
+    octets: Any, start: int, lines: int, ends: Any, flags: Any, marks: Any, marked: int, table: Any, row: int, keys: Any, values: Any, spans: Any,
     counts: Any, seed: Any, form: int,
 ) -> int:  # fmt: skip
     """A row for each line of a segment, from row `row` on; returns the next free row. `form`: KERNEL or CONSOLE."""
+    data = pointer(octets)
     at = start
     mark = 0
     for n in range(lines):
@@ -335,6 +339,7 @@ def read_lines(
         table[HEAD, row] = table[SITE, row] = table[FUNCTION, row] = 0
         table[PID, row] = table[TID, row] = table[DEVICE, row] = table[STREAM, row] = table[TASK, row] = NONE
         table[STATE, row] = CLAIMED
+        table[CODED, row] = 0
         kind = -1
         if not (flag & DIRTY) and stop - at <= LONGEST and at < stop:
             if form == KERNEL:
@@ -342,8 +347,11 @@ def read_lines(
             else:
                 kind = _console(data, at, stop, table, row, keys, values, spans, counts, seed)
             if kind == 2 or (kind == 1 and form == CONSOLE):
-                mark = ids(data, table[MESSAGE, row], stop, marks, mark, marked, table, row)
+                mark = ids(data, table[MESSAGE, row], stop, marks, mark, marked, table, row, keys, values, spans, counts, seed)
                 table[STREAM, row] = table[TASK, row] = NONE
+                if table[CODED, row]:  # other words are asked for here: Python looks
+                    table[STATE, row] |= CODE
+                    table[CODED, row] = 0
                 if form == CONSOLE:  # only codes are looked for there
                     table[DEVICE, row] = NONE
         if kind < 0:
@@ -351,7 +359,7 @@ def read_lines(
             table[TS, row] = NONE
             table[CLOCK, row] = WALL
             table[MESSAGE, row] = at
-            table[HEAD, row] = table[SITE, row] = table[FUNCTION, row] = 0
+            table[HEAD, row] = table[SITE, row] = table[FUNCTION, row] = table[CODED, row] = 0
         if flag & CR:
             table[STATE, row] |= UNCLEAN
         row += 1

@@ -16,6 +16,7 @@ from parsers.kernel import (
     CLAIMED,
     CLOCK,
     CODE,
+    CODED,
     CONTINUED,
     CONTROL,
     CR,
@@ -33,6 +34,7 @@ from parsers.kernel import (
     OTHER,
     PID,
     RANKED,
+    ROLE_CODE,
     ROLE_FUNCTION,
     ROLE_HEAD,
     ROLE_SITE,
@@ -57,16 +59,87 @@ from parsers.kernel import (
     is_byte,
     letter,
     number,
+    pointer,
     word,
 )  # fmt: skip
 from parsers.plog import SEVERITIES
 
 
-@compiled("i8(u1[::1],i8,i8,i4[::1],i8,i8,i8[:,::1],i8)")
-def ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, table: Any, row: int) -> int:
-    """Device, stream and task of a message, as `plog.device_of` and its neighbours find them, into a row; marks a possible code.
+@compiled("b1(u1)")
+def _hex(c: int) -> bool:
+    return (48 <= c <= 57) or (97 <= c <= 102) or (65 <= c <= 70)
+
+
+@compiled("i8(CPointer(u1),i8,i8,i8)")
+def _code(data: Any, start: int, i: int, stop: int) -> int:
+    """Begin of the value of the error code whose name (`ErrCode`, `error code`, `retcode`) ends with the `ode` at i; -1 where there is none."""
+    c, r = data[i - 3], data[i - 4] if i - 4 >= start else 0
+    upper = c == 67
+    if ends3(data, start, i - 3, 114, 101, 116) or (upper and ends3(data, start, i - 3, 82, 101, 116)):  # retcode, retCode, RetCode
+        pass
+    elif ends3(data, start, i - 3, 101, 114, 114) or (upper and ends3(data, start, i - 3, 69, 114, 114)):  # errcode, errCode, ErrCode
+        pass
+    elif upper and ends4(data, start, i - 3, 114, 114, 111, 114):  # rrorCode
+        pass
+    elif not upper and r == 95 and ends3(data, start, i - 4, 114, 101, 116):  # ret_code
+        pass
+    elif not upper and r == 32 and ends4(data, start, i - 4, 114, 114, 111, 114):  # rror code
+        pass
+    else:
+        return -1
+    p = i + 1
+    if is_byte(data, p, stop, 32) and is_byte(data, p + 1, stop, 105):
+        if not is_byte(data, p + 2, stop, 115) or not is_byte(data, p + 3, stop, 32):
+            return -1
+        p += 4
+        if is_byte(data, p, stop, 58):
+            p += 1
+        return p + 1 if is_byte(data, p, stop, 32) else p
+    if is_byte(data, p, stop, 58):
+        p += 1
+        return p + 1 if is_byte(data, p, stop, 32) else p
+    if is_byte(data, p, stop, 32):
+        p += 1
+    if is_byte(data, p, stop, 91):
+        return p + 1
+    if is_byte(data, p, stop, 61):
+        p += 1
+        return p + 1 if is_byte(data, p, stop, 32) else p
+    return -1
+
+
+@compiled("i8(CPointer(u1),i8,i8)")
+def _value(data: Any, p: int, stop: int) -> int:
+    """End of the value of a code at p (`EZ9999`, 0x91, -1), -1 where there is none."""
+    k = p
+    if p < stop and (data[p] == 69 or data[p] == 87 or data[p] == 73):
+        k = p + 6
+        if k > stop or not ((48 <= data[p + 1] <= 57) or (65 <= data[p + 1] <= 90)) or number(data, p + 2, k) < 0:
+            return -1
+    elif is_byte(data, p, stop, 48) and is_byte(data, p + 1, stop, 120):
+        k = p + 2
+        while k < stop and k < p + 18 and _hex(data[k]):
+            k += 1
+        if k == p + 2:
+            return -1
+    else:
+        k = digits(data, p + 1 if is_byte(data, p, stop, 45) else p, stop, 10)
+        if k < 0:
+            return -1
+    return -1 if k < stop and word(data[k]) and data[k] != 95 else k
+
+
+@compiled("i8(CPointer(u1),i8,i8,i4[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8)")
+def ids(
+    data: Any, start: int, stop: int, marks: Any, at: int, marked: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any,
+    seed: Any,
+) -> int:  # fmt: skip
+    """Device, stream, task and code of a message, as `plog.device_of` and its neighbours find them, into a row; marks a code that is
+    left to Python.
 
     `at`: index of the first mark that may lie in the message; returns that of the first one behind it."""
+    coded = 0
+    event = False
     stream = task = -1
     device = -1  # the number times 8 plus its count of digits: "03" and "3" are two texts
     devices = 0  # 0, 1 or 2 for several
@@ -104,7 +177,8 @@ def ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tabl
                     q = k
                     if ends3(data, start, q, 105, 99, 101):
                         q -= 3
-                    if ends3(data, start, q, 100, 101, 118) and not letter(data, q - 4, start):
+                    own = ends3(data, start, q, 100, 101, 118) and not letter(data, q - 4, start)
+                    if own:
                         g = p
                         if is_byte(data, g, stop, 61) or is_byte(data, g, stop, 91):
                             g = blank(data, g + 1, stop)
@@ -122,14 +196,14 @@ def ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tabl
                             found = number(data, g, e) * 8 + e - g
                             devices = 1 if devices == 0 or (devices == 1 and found == device) else 2
                             device = found
-                    if k > start:  # logicDevId, chipId, phyId: left to Python where no device_id decides
+                    if k > start and not own:  # logicDevId, chipId, phyId: left to Python where no device_id decides
                         w = data[k - 1]
                         other = other or w == 99 or w == 112 or w == 121 or w == 118 or w == 101
                     k = i - 1
                     if k - 1 >= start and (data[k - 1] == 95 or data[k - 1] == 32) and ends4(data, start, k - 1, 118, 101, 110, 116):
                         for y in range(i + 1, min(i + 9, stop - 1)):
                             if data[y] == 48 and (data[y + 1] == 120 or data[y + 1] == 88):
-                                code = True
+                                event = True
         elif c == 101:  # e
             if (
                 ends3(data, start, i, 118, 105, 99)
@@ -152,7 +226,11 @@ def ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tabl
                     devices = 1 if devices == 0 or (devices == 1 and found == device) else 2
                     device = found
             elif data[i - 1] == 100 and data[i - 2] == 111 and i - 3 >= start and (data[i - 3] == 67 or data[i - 3] == 99):  # Code, code
-                code = True
+                if coded == 0:
+                    p = _code(data, start, i, stop)
+                    e = _value(data, p, stop) if p > 0 else -1
+                    if e > 0:
+                        coded = intern(data, p, e, ROLE_CODE, keys, values, spans, counts, seed)
             elif following == 61 and data[i - 1] == 109 and i + 2 < stop and data[i + 2] == 69:  # module_name=E
                 code = True
         elif c == 116:  # result
@@ -165,14 +243,15 @@ def ids(data: Any, start: int, stop: int, marks: Any, at: int, marked: int, tabl
     table[DEVICE, row] = device >> 3 if devices == 1 else NONE
     table[STREAM, row] = stream if stream >= 0 else NONE
     table[TASK, row] = task if task >= 0 else NONE
-    if code:
+    table[CODED, row] = max(coded, 0)
+    if event or coded < 0 or (code and coded == 0):  # a chip event is told before any other code, those before all the rest
         table[STATE, row] |= CODE
     if other and devices == 0:
         table[STATE, row] |= OTHER
     return at
 
 
-@compiled("i8(u1[::1],i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8)")
 def _function(data: Any, p: int, stop: int) -> int:
     """End of a function name at p that a colon follows, else -1."""
     if p >= stop:
@@ -187,7 +266,7 @@ def _function(data: Any, p: int, stop: int) -> int:
     return k if k < stop and data[k] == 58 and k - p <= 201 else -1
 
 
-@compiled("i8(u1[::1],i8,i8,i8)")
+@compiled("i8(CPointer(u1),i8,i8,i8)")
 def _bracketed(data: Any, p: int, stop: int, most: int) -> int:
     """End of `[digits]` at p, behind the bracket; -1 where there is none."""
     if not is_byte(data, p, stop, 91):
@@ -207,7 +286,7 @@ def _packed(word: str) -> int:
 _LEVELS = tuple(_packed(word) for word in SEVERITIES if word.isalpha())
 
 
-@compiled("b1(u1[::1],i8,i8)")
+@compiled("b1(CPointer(u1),i8,i8)")
 def _head(data: Any, start: int, stop: int) -> bool:
     """Whether data[start:stop] is `[LEVEL] MODULE(pid,process` as `plog` knows it."""
     k = start + 1
@@ -254,7 +333,7 @@ def _head(data: Any, start: int, stop: int) -> bool:
     return True
 
 
-@compiled("i8(u1[::1],i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8[::1],b1[::1])")
+@compiled("i8(CPointer(u1),i8,i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8[::1],b1[::1])")
 def _plog(
     data: Any, start: int, stop: int, table: Any, row: int, keys: Any, values: Any, spans: Any, counts: Any, seed: Any, day: Any, sound: Any
 ) -> int:
@@ -393,7 +472,7 @@ def _plog(
 
 @compiled("i8(u1[::1],i8,i8,i4[::1],u1[::1],i4[::1],i8,i8[:,::1],i8,u8[::1],i4[::1],i8[:,::1],i8[::1],u8,i8[::1],b1[::1])")
 def read_plog(
-    data: Any,
+    octets: Any,
     start: int,
     lines: int,
     ends: Any,
@@ -411,6 +490,7 @@ def read_plog(
     sound: Any,
 ) -> int:
     """Rows of a segment whose lines are plog records and what continues them, from row `row` on; returns the next free row."""
+    data = pointer(octets)
     at = start
     mark = 0
     open_row = -1  # the row that a continuation belongs to
@@ -426,7 +506,7 @@ def read_plog(
             table[STATE, row] = CLAIMED
             kind = _plog(data, at, stop, table, row, keys, values, spans, counts, seed, day, sound)
             if kind == 1:
-                mark = ids(data, table[MESSAGE, row], stop, marks, mark, marked, table, row)
+                mark = ids(data, table[MESSAGE, row], stop, marks, mark, marked, table, row, keys, values, spans, counts, seed)
         if kind == 0 and open_row >= 0 and table[LINES, open_row] < CONTINUED:
             table[LINES, open_row] += 1
             table[STOP, open_row] = stop
@@ -442,6 +522,7 @@ def read_plog(
                 table[MESSAGE, row] = at
                 table[HEAD, row] = table[SITE, row] = table[FUNCTION, row] = 0
                 table[CLOCK, row] = WALL
+                table[CODED, row] = 0
                 table[PID, row] = table[TID, row] = table[DEVICE, row] = table[STREAM, row] = table[TASK, row] = NONE
                 table[STATE, row] = BARE if kind == 0 else ASKED
             if flag & (CR | HIGH):

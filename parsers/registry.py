@@ -85,6 +85,27 @@ def parser(kind: str) -> Parser:
 def classify(path: str, head: bytes) -> Classified:
     """Kind and encoding of a member, from its path in the bundle and its first kilobytes (`HEAD` of them suffice)."""
     head = head[:HEAD]
+    if len(head) > SHORT:
+        return _classified(path, head)
+    # a bundle may hold a hundred thousand small files that differ in nothing but their numbers
+    shape = path.translate(_FOLD), head.translate(_FOLD_BYTES)
+    known = _known.get(shape)
+    if known is None:
+        if len(_known) >= SHAPES:
+            _known.clear()
+        known = _known[shape] = _classified(path, head)
+    return known
+
+
+SHORT = 2 << 10
+"""A member up to this size is judged once for all members that look like it."""
+SHAPES = 4000
+_known: dict[tuple[str, bytes], Classified] = {}
+_FOLD = str.maketrans("123456789", "000000000")
+_FOLD_BYTES = bytes.maketrans(b"123456789", b"000000000")
+
+
+def _classified(path: str, head: bytes) -> Classified:
     if encoding.is_binary(head):
         return Classified("binary")
     coding = encoding.detect(head)

@@ -24,22 +24,17 @@ import msgspec
 import regex
 
 from rules import catalog, literals
+from rules.judge import SECONDS, Judge, TooLong
 from rules.model import Count, Leaf, Node, Problem, RuleSet
 
-VERSION = 2
+VERSION = 3
 """Of the way patterns are turned into expressions: part of the cache's key."""
 KEEP = 64
 """Hit lines kept of one leaf and chunk; the rest is counted."""
-CONFIRM = 512
+CONFIRM = 128
 """Lines of one leaf and chunk that are looked at; in a storm the further ones are taken as read."""
 LINE_HEAD, LINE_TAIL = 65536, 4096
 """Of a longer line only the head and the tail are matched against regexes."""
-OFTEN = 12
-"""Times a text may stand in the background (`literals`) to be looked for instead of its regex."""
-CAPTURE = 400
-"""Characters kept of a capture."""
-SECONDS = 0.25
-"""Time limit of one regex on one line."""
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
 _SMALL = 1 << 20
@@ -102,7 +97,7 @@ class Scanner:
         self.leaves, self.extra, self.targets, self._needs = leaves, extra, program.targets, program.needs
         self._database = database
         self._scratch: tuple[int, Any] | None = None
-        self._compiled: dict[int, regex.Pattern[str] | None] = {}
+        self._judges: dict[int, Judge] = {}
         self._plain = {n for n, ref in enumerate(leaves) if len(ref.leaf.contains) == 1 and not ref.leaf.not_contains}
         self._marks = {-1 - k for k, pattern in enumerate(extra) if not pattern.capture}
         self._plain |= self._marks
@@ -191,40 +186,22 @@ class Scanner:
 
     def _captures(self, target: int, text: str, cut: set[int]) -> dict[str, str] | None:
         """What the leaf captures on this line; None where the line is none of its own."""
-        if target < 0:
-            pattern = self._pattern(target)
-        else:
-            leaf = self.leaves[target].leaf
-            folded = text.lower() if leaf.ignore_case or "(?i" in leaf.regex else text
-            if not all(word in folded for word in leaf.contains) or any(word in folded for word in leaf.not_contains):
-                return None
-            if leaf.contains:
-                return {}
-            for texts in self._needs[target]:
-                if not any(one in folded for one in texts):
-                    return None
-            pattern = self._pattern(target)
-        if pattern is None:
-            return None
+        judge = self._judges.get(target)
+        if judge is None:
+            judge = self._judges[target] = self._judge(target)
         try:
-            match = pattern.search(text, timeout=SECONDS)
-        except TimeoutError:
+            return judge.captures(text)
+        except TooLong:
             cut.add(target)
-            self._compiled[target] = None
+            self._judges[target] = Judge("", refused=("",))  # says no from here on
             return None
-        if match is None:
-            return None
-        return {name: value[:CAPTURE] for name, value in match.groupdict().items() if value is not None}
 
-    def _pattern(self, target: int) -> regex.Pattern[str] | None:
-        if target not in self._compiled:
-            if target < 0:
-                source, ignore = self.extra[-1 - target].regex, self.extra[-1 - target].ignore_case
-            else:
-                leaf = self.leaves[target].leaf
-                source, ignore = source_of(leaf), leaf.ignore_case
-            self._compiled[target] = regex.compile(source, regex.I if ignore else 0)
-        return self._compiled[target]
+    def _judge(self, target: int) -> Judge:
+        if target < 0:
+            pattern = self.extra[-1 - target]
+            return Judge(pattern.regex, pattern.ignore_case)
+        leaf = self.leaves[target].leaf
+        return Judge("" if leaf.contains else source_of(leaf), leaf.ignore_case, leaf.contains, leaf.not_contains, self._needs[target])
 
     def match_line(self, index: int, text: str) -> dict[str, str] | None:
         """The captures of leaf `index` on one line, outside any scan (explain, lint)."""
@@ -300,17 +277,23 @@ def expressions_of(leaf: Leaf) -> list[tuple[bytes, int]]:
     or the regex itself where it needs none, or only such as logs are full of."""
     if leaf.contains:
         words = sorted(leaf.contains, key=literals.rarity, reverse=True)
-        if len(words) == 1 or literals.frequency(words[0], leaf.ignore_case) <= OFTEN:
+        if len(words) == 1 or literals.frequency(words[0], leaf.ignore_case) <= literals.SELDOM:
             return [(escaped(words[0]), _flags(leaf.ignore_case))]
         one, two = escaped(words[0]), escaped(words[1])
         return [(one + b".*" + two, _flags(leaf.ignore_case)), (two + b".*" + one, _flags(leaf.ignore_case))]
     source = source_of(leaf)
     folded = literals.folds(source, leaf.ignore_case)
-    if sets := literals.required(source, leaf.ignore_case):
-        best, caseless = literals.compact(literals.rarest(sets, folded), folded)
-        if literals.often(best, caseless) <= OFTEN:
-            return [(escaped(text), _flags(caseless)) for text in sorted(best)]
-    return [(relaxed(source).encode(), _flags(leaf.ignore_case))]
+    chains = literals.chains(source, leaf.ignore_case)
+    if not chains or sum(literals.lines_of(chain, folded) for chain in chains) > literals.OFTEN:
+        return [(relaxed(source).encode(), _flags(leaf.ignore_case))]
+    return list(dict.fromkeys(one for chain in chains for one in _expressions(chain, folded)))
+
+
+def _expressions(chain: literals.Chain, folded: bool) -> list[tuple[bytes, int]]:
+    if len(chain) > 1:
+        return [(b".*".join(b"(?:" + b"|".join(map(escaped, sorted(texts))) + b")" for texts in chain), _flags(folded))]
+    texts, folded = literals.compact(chain[0], folded)
+    return [(escaped(text), _flags(folded)) for text in sorted(texts)]
 
 
 _NAMED = re.compile(r"\(\?P<\w+>")

@@ -202,3 +202,12 @@ def test_the_lines_of_a_case_without_index_are_stored_at_the_first_question(tmp_
     moved.write_bytes(moved.read_bytes()[:-9])
     with pytest.raises(CaseError):
         open_case(tmp_path / "case2").ensure_index()
+
+
+def test_the_python_interface_triages_and_asks(tmp_path: pathlib.Path) -> None:
+    import forensics
+
+    case = forensics.triage(SAMPLE, out=str(tmp_path / "case"))
+    assert case.diagnoses[0].finding.rule.root_cause == "ecc-hardware-fault"
+    frame = case.sql("SELECT count(*) AS n FROM events WHERE severity = 'ERROR'")
+    assert frame["n"][0] > 20

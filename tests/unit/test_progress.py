@@ -59,3 +59,15 @@ def test_a_stream_that_breaks_does_not_stop_the_work(clock: list[float]) -> None
             raise OSError(5, "Input/output error")
 
     ProgressLine("en", Broken())(Progress("read", 5, 10))
+
+
+def test_the_first_sure_diagnosis_is_told_before_the_end() -> None:
+    from rules.model import Text
+
+    stream = io.StringIO()
+    line = ProgressLine("zh", stream)
+    line(Progress("read", 1, 10))
+    line(Progress("read", 1, 10, finding=Text("A card was lost", "掉卡\x1b[31m")))
+    shown = stream.getvalue()
+    assert "目前判断  掉卡" in shown and shown.endswith("\n")
+    assert "\x1b[31m" not in shown
