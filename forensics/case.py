@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -56,8 +56,6 @@ class Plan(msgspec.Struct):
     identity: Identity
     sources: list[str]
     indexed: bool = False
-    extra: dict[str, Any] = {}
-    """What the pipeline wants kept."""
 
 
 class Case:
@@ -116,8 +114,10 @@ class Case:
         findings: Sequence[Finding] = (),
         edges: Sequence[Edge] = (),
         diagnoses: Sequence[Diagnosis] = (),
+        kept: bytes = b"",
     ) -> None:
-        """Write the database, with no events yet, and put it in place of what was there. `pattern_names`: (rule, pattern) of each leaf."""
+        """Write the database, with no events yet, and put it in place of what was there. `pattern_names`: (rule, pattern) of each leaf;
+        `kept`: what the caller wants to find again, by `kept`."""
         import duckdb
 
         self.close()
@@ -133,9 +133,9 @@ class Case:
                 tables.create(connection)
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
                     tables.insert(connection, table, rows)
-                kept = {"plan": plan, "triage": triage, "clocks": scan.clocks}
-                for name, value in kept.items():  # one at a time: they are the largest values there are
+                for name, value in (("plan", plan), ("triage", triage), ("clocks", scan.clocks)):  # one at a time: they may be large
                     tables.keep(connection, name, msgspec.msgpack.encode(value))
+                tables.keep(connection, "kept", kept)
                 connection.execute("COMMIT")
             finally:
                 connection.close()
@@ -198,6 +198,10 @@ class Case:
         if self._plan is None:
             self._plan = self._decoded("plan", Plan)
         return self._plan
+
+    def kept(self) -> bytes:
+        """What was given to `store`."""
+        return self._internal("kept")
 
     def load_triage(self) -> Triage:
         """The result, as it was when the case was made."""

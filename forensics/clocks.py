@@ -15,7 +15,7 @@ UNTRUE = 946_684_800 * SECOND
 """Times before 2000 are those of a clock that was not set."""
 
 
-class Told(msgspec.Struct):
+class Told(msgspec.Struct, gc=False):
     """What the scan saw of one file's clock; times as printed."""
 
     file_id: int
@@ -32,7 +32,7 @@ class Told(msgspec.Struct):
     """(wall time, its clock, uptime) of lines that print both."""
 
 
-class FileClock(msgspec.Struct, frozen=True):
+class FileClock(msgspec.Struct, frozen=True, gc=False):
     """How to read the times that one file prints."""
 
     offset: int | None = None
@@ -89,6 +89,7 @@ def settled(told: list[Told], zone: int | None = None) -> dict[int, FileClock]:
         evidence.append(settle.ClockEvidence(one.file_id, one.node, one.clock, first, last, twins, (), one.named, one.mtime, one.process))
     offsets = settle.settle(evidence, zone)
     out = {}
+    alike: dict[FileClock, FileClock] = {}  # there may be a million files, and few different clocks
     for one in told:
         offset = offsets.get(one.file_id)
         clock = dated[one.file_id]
@@ -97,7 +98,7 @@ def settled(told: list[Told], zone: int | None = None) -> dict[int, FileClock]:
         if one.anchors:
             walls = [(wall, up) for ts, name, up in one.anchors if (wall := clock.utc(ts, name)) is not None]
             clock = msgspec.structs.replace(clock, boot=boot_time(walls))
-        out[one.file_id] = clock
+        out[one.file_id] = alike.setdefault(clock, clock)
     _share_boots(told, out)
     return out
 

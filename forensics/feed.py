@@ -43,7 +43,7 @@ class Source(Protocol):
     def readinto(self, view: memoryview) -> int: ...
 
 
-class File(msgspec.Struct):
+class File(msgspec.Struct, gc=False):
     """A member as it was read. Text is what its kind and encoding were judged by."""
 
     file_id: int

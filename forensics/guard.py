@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from types import FrameType
 
@@ -60,6 +59,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _explain(error: BaseException, text: str) -> None:
     if os.environ.get(DEBUG):
+        import traceback
+
         traceback.print_exception(error)
     complain(f"dsforensics: {text}" if not text.startswith("dsforensics") else text)
 

@@ -31,7 +31,7 @@ PER_LEAF = 4000
 MOST = 60_000
 """Hits kept of all leaves and files; beyond, LATE of each leaf, and FEW of a file. Bounds the memory, however many files and rules."""
 LATE = 100
-FIRSTS = 20_000
+FIRSTS = 5_000
 """Processes whose first error is kept; where there are more, those that erred earliest."""
 SHAPES = 20_000
 """Different shapes of error lines kept; the rest are counted together."""
@@ -121,7 +121,7 @@ def _numpy() -> None:
     import numpy  # noqa: F401
 
 
-class _State(msgspec.Struct):
+class _State(msgspec.Struct, gc=False):
     """What is known of one file so far; of a million files this lies in memory for each."""
 
     file: File

@@ -121,8 +121,10 @@ def _triaged(
     if not case.check(identity, options.force):
         kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs))
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
-        plan = Plan(identity, [_absolute(source) for source in sources], extra={"kept": msgspec.msgpack.encode(kept)})
-        case.store(plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses)
+        plan = Plan(identity, [_absolute(source) for source in sources])
+        case.store(
+            plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses, msgspec.msgpack.encode(kept)
+        )  # fmt: skip
     return Run(triage, case, bundle, found.clocks, options, on_progress)
 
 
@@ -151,7 +153,7 @@ class _Early:
 
 def explain(case: Case, what: str) -> Explanation:
     """Why a rule (an id, or the number of a diagnosis) holds in a case, or why it does not. Raises UsageError."""
-    kept = msgspec.msgpack.decode(case.plan().extra["kept"], type=Kept)
+    kept = msgspec.msgpack.decode(case.kept(), type=Kept)
     rules = pack.load(kept.packs)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
     conclusion: Conclusion = diagnose(rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset)

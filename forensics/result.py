@@ -26,7 +26,7 @@ class BundleInfo(msgspec.Struct):
     """Offset in which the report shows times, such as +08:00."""
 
 
-class Member(msgspec.Struct):
+class Member(msgspec.Struct, gc=False):
     """One member of the bundle and what became of it. Their bytes and lines add up to the bundle's."""
 
     file_id: int

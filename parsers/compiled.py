@@ -15,7 +15,22 @@ import numpy as np
 from parsers import kernel as k
 from parsers import kernel_lines, kernel_plog, plog, registry
 from parsers.base import Parser
-from parsers.columns import CONTINUED, LINE_HEAD, NAMES, NONE, NUMBERS, Ints, Rows, Stamp, Texts, encoded, line_ends, numbers_and_names, readable, to_int
+from parsers.columns import (
+    CONTINUED,
+    LINE_HEAD,
+    NAMES,
+    NONE,
+    NUMBERS,
+    Ints,
+    Rows,
+    Stamp,
+    Texts,
+    encoded,
+    line_ends,
+    numbers_and_names,
+    readable,
+    to_int,
+)
 from parsers.rows import Record
 
 TEXTS = 30_000
@@ -230,35 +245,37 @@ class Compiled:
 
     def _learn(self, data: Any, kind: str) -> None:
         """Have the parser read the pieces that were interned for the first time."""
-        view = memoryview(data)
+        view, texts, parser = memoryview(data), self.texts.number, registry.parser(kind)
+        sound: list[int] = []
+        said: list[tuple[int, ...]] = []
         for number, role, start, stop in self.spans[: self.counts[1]].tolist():
             text = bytes(view[start:stop]).decode("ascii", "replace")
+            record: Record | None
             if role == k.ROLE_HEAD:
                 head = plog.head_of(text)
-                if head:
-                    severity, module, pid, process = head
-                    self._say(number, Record("", severity=severity, module=module, pid=pid, process=process))
+                record = Record("", severity=head[0], module=head[1], pid=head[2], process=head[3]) if head else None
             elif role == k.ROLE_SITE:
                 name, _, line = text.rpartition(":")
-                self._say(number, Record("", src_file=name, src_line=int(line)))
+                record = Record("", src_file=name, src_line=int(line))
             elif role == k.ROLE_FUNCTION:
-                self._say(number, Record("", function=text))
+                record = Record("", function=text)
             elif role == k.ROLE_CODE:
-                self.codes[number] = self.texts.number(text)
+                record = Record("", code=text)
             else:
-                record = _piece(role, text, registry.parser(kind))
-                if record is not None:
-                    self._say(number, record)
+                record = _piece(role, text, parser)
+            if record is not None:
+                sound.append(number)
+                said.append((
+                    texts(record.grammar), texts(record.severity), texts(record.module), texts(record.process), texts(record.node),
+                    texts(record.function), texts(record.src_file), texts(record.code),
+                    to_int(record.pid), to_int(record.tid), to_int(record.rank), to_int(record.src_line),
+                ))  # fmt: skip
         self.counts[1] = 0
-
-    def _say(self, number: int, record: Record) -> None:
-        self.sound[number] = True
-        texts = self.texts.number
-        said = (record.grammar, record.severity, record.module, record.process, record.node, record.function, record.src_file)
-        for name, text in zip(_OF_PIECES, said, strict=True):
-            self.names[name][number] = texts(text)
-        for name, value in zip(_NUMBERS_OF_PIECES, (record.pid, record.tid, record.rank, record.src_line), strict=True):
-            self.values[name][number] = to_int(value)
+        if sound:
+            self.sound[sound] = True
+            columns = (*self.names.values(), self.codes, *self.values.values())
+            for column, values in zip(columns, np.array(said, np.int64).T, strict=True):
+                column[sound] = values
 
 
 def _piece(role: int, text: str, parser: Parser) -> Record | None:

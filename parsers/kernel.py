@@ -35,14 +35,16 @@ def compiled(signature: str) -> Callable[[Function], Function]:
     return make
 
 
-@numba.extending.intrinsic  # type: ignore[untyped-decorator]
-def pointer(context: Any, array: Any) -> Any:
-    """Where the items of an array lie, to be indexed as in C: without the question, before every access, whether an index is negative."""
-
+def _pointer(context: Any, array: Any) -> Any:
     def lay(inner: Any, builder: Any, signature: Any, given: Any) -> Any:
         return inner.make_array(signature.args[0])(inner, builder, given[0]).data
 
-    return numba.types.CPointer(array.dtype)(array), lay
+    types: Any = numba.types
+    return types.CPointer(array.dtype)(array), lay
+
+
+pointer: Callable[[Any], Any] = cast("Any", numba.extending.intrinsic)(_pointer)
+"""Where the items of an array lie, to be indexed as in C: without asking, before every access, whether an index is negative."""
 
 
 # flags of a line

@@ -75,14 +75,17 @@ def show(ident: str, pack: Packs = None) -> None:
 
 @app.command()
 def lint(path: str) -> None:
-    """Check one pack, or a folder of packs: every problem with file, line, column and what would be right. Status 1 where a rule cannot run."""
+    """Check one pack, or a folder of packs: every problem with file, line, column and what would be right, and every pattern that would make
+    scans slow. Status 1 where a rule cannot run."""
+    from rules import cost
     from rules import pack as packs
 
     loaded = packs.load([path], shipped=False)
-    for problem in loaded.problems:
+    problems = [*loaded.problems, *cost.costly_leaves(loaded)]
+    for problem in problems:
         _say(f"{problem.level}: {problem}")
-    broken = sum(problem.level == "error" for problem in loaded.problems)
-    _say(f"{len(loaded.rules)} rules can run, {broken} errors, {len(loaded.problems) - broken} warnings.")
+    broken = sum(problem.level == "error" for problem in problems)
+    _say(f"{len(loaded.rules)} rules can run, {broken} errors, {len(problems) - broken} warnings.")
     if broken or not loaded.rules:
         raise typer.Exit(1)
 
@@ -133,7 +136,7 @@ def rule_schema() -> dict[str, Any]:
         "properties": {"of": {"type": "string"}, "within": duration, "lines": {"type": "integer"}, "same": scopes},
         "additionalProperties": False,
     }
-    leaf_fields: dict[str, Any] = {key: texts for key in ("contains", "code", "not_contains", "severity", "module")}
+    leaf_fields: dict[str, Any] = dict.fromkeys(("contains", "code", "not_contains", "severity", "module"), texts)
     leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch")}
     leaf_fields |= {"ignore_case": {"type": "boolean"}, "source": {"oneOf": [sources, {"type": "array", "items": sources}]}, "near": near}
     leaf = {"type": "object", "properties": leaf_fields, "additionalProperties": False, "oneOf": [{"required": [key]} for key in reader.MATCHERS]}

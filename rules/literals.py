@@ -10,10 +10,11 @@ means that nothing can be promised.
 from __future__ import annotations
 
 import bisect
+import collections
 import functools
 import gzip
+import hashlib
 import itertools
-import os
 import pathlib
 import re
 from typing import Any
@@ -40,6 +41,10 @@ REPEATS = 24
 SHORTEST = 3
 """Bytes of a text worth looking for."""
 
+AFFIX = 7
+"""Characters by which texts are alike, at their beginning or end."""
+GRAM = 4
+"""Characters at its end by which a text is told from ordinary logs first."""
 LINKS = 3
 """Sets of texts looked for in a row."""
 
@@ -89,6 +94,11 @@ def folds(source: str, ignore_case: bool = False) -> bool:
     return ignore_case or "(?i" in source
 
 
+def edition() -> bytes:
+    """Changes with the background, and so with what is looked for."""
+    return hashlib.sha256(BACKGROUND.read_bytes()).digest()
+
+
 @functools.cache
 def _background() -> str:
     return gzip.decompress(BACKGROUND.read_bytes()).decode()
@@ -111,22 +121,50 @@ def rarity(text: str) -> tuple[int, int]:
 
 
 def compact(texts: Texts, folded: bool) -> tuple[Texts, bool]:
-    """The same choice in fewer texts, and whether they ignore case: spellings in two cases become one, and a text that contains another
-    of them goes, as does the end in which they differ where what they begin with is rare enough."""
+    """The same choice in fewer texts, and whether they ignore case: spellings in two cases become one, and of texts that begin or end
+    alike only that is looked for where logs do not hold it."""
     lower = frozenset(text.lower() for text in texts)
     if not folded and len(lower) < len(texts):
         texts, folded = lower, True
-    texts = frozenset(text for text in texts if not any(other != text and other in text for other in texts))
-    if len(texts) > 1:
-        for shared in (os.path.commonprefix(sorted(texts)), os.path.commonprefix([text[::-1] for text in sorted(texts)])[::-1]):
-            if good(frozenset({shared}), folded):
-                return frozenset({shared}), folded
-    return texts, folded
+    texts = _alike(_alike(_shortest(texts), folded), folded, backwards=True)
+    return _shortest(texts), folded
 
 
-def good(texts: Texts, folded: bool = False) -> bool:
-    """Whether a scan may look for these alone: none stands in ordinary logs, and each is a phrase or a long word."""
-    return all(len(text) >= (10 if " " in text.strip() else 14) and not frequency(text, folded) for text in texts)
+def _shortest(texts: Texts) -> Texts:
+    """Without those that hold another of them."""
+    return frozenset(text for text in texts if not any(other != text and other in text for other in texts))
+
+
+def _alike(texts: Texts, folded: bool, backwards: bool = False) -> Texts:
+    step = -1 if backwards else 1
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        groups.setdefault(text[::step][:AFFIX], []).append(text)
+    out: set[str] = set()
+    for group in groups.values():
+        shared = _beginning([text[::step] for text in group])[::step]
+        out.update(group if len(shared) < AFFIX or frequency(shared, folded) else [shared])
+    return frozenset(out)
+
+
+def _beginning(texts: list[str]) -> str:
+    """What all of them begin with."""
+    low, high = min(texts), max(texts)
+    return low[: next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))]
+
+
+def cut(text: str, folded: bool = False) -> str:
+    """A text up to where it is the least like ordinary logs. A scan knows a text by its last characters, so that one that ends like
+    everything else (` failed`) is compared at every such place."""
+    grams = _grams()
+    end = min(range(len(text), AFFIX - 1, -1), key=lambda end: (grams[text[end - GRAM : end].lower()], -end), default=len(text))
+    return text[:end] if frequency(text[:end], folded) <= frequency(text, folded) else text
+
+
+@functools.cache
+def _grams() -> collections.Counter[str]:
+    hay = _folded()
+    return collections.Counter(hay[at : at + GRAM] for at in range(len(hay)))
 
 
 def often(texts: Texts, folded: bool = False) -> int:
@@ -149,6 +187,11 @@ def _where(text: str, folded: bool) -> frozenset[int]:
         found.add(line)
         at = hay.find(text, ends[line]) if line < len(ends) else -1
     return frozenset(found)
+
+
+def lines() -> int:
+    """Lines of the background."""
+    return len(_line_ends())
 
 
 def lines_of(chain: Chain, folded: bool = False) -> int:
@@ -215,6 +258,17 @@ def _branches_of(item: Any) -> list[list[Any]]:
     if op is ops.BRANCH and _branches(value[1], False)[0] is None:
         return [list(branch) for branch in value[1]]
     return []
+
+
+def met(some: list[Chain], folded: bool = False) -> int:
+    """Lines of the background on which a scan for any of the chains has to look closer, those of two counted twice."""
+    return sum(lines_of(one, folded) for one in some)
+
+
+def apart(one: str, other: str) -> bool:
+    """Whether two texts on one line cannot share characters, so that one of them comes first."""
+    shorter = min(len(one), len(other))
+    return one not in other and other not in one and not any(one[-n:] == other[:n] or other[-n:] == one[:n] for n in range(1, shorter))
 
 
 def rarest(sets: list[Texts], folded: bool = False) -> Texts:

@@ -1,16 +1,15 @@
 """All patterns of all rules, matched in one pass over the bytes of a log.
 
-A single vectorscan database looks for the rarest texts that each pattern cannot do without (`literals`): one, or two of them in
-their order; a regex that needs no text at all stands in it as itself, relaxed. What the database reports is then confirmed on the one line it points at, by the
-rule's own words. So the cost of a scan hardly depends on how many rules there are, and a regex that could run away is held
-by a time limit on one line.
+A single vectorscan database looks for the rarest texts that each pattern cannot do without (`literals`): one, or some of them in
+their order; a regex that needs no text at all stands in it as itself, relaxed. What the database reports is then confirmed on the one
+line it points at, by the rule's own words. So the cost of a scan hardly depends on how many rules there are, and a regex that could run
+away is held by a time limit on one line.
 """
 
 from __future__ import annotations
 
 import bisect
 import hashlib
-import itertools
 import mmap
 import os
 import pathlib
@@ -27,7 +26,7 @@ from rules import catalog, literals
 from rules.judge import SECONDS, Judge, TooLong
 from rules.model import Count, Leaf, Node, Problem, RuleSet
 
-VERSION = 3
+VERSION = 5
 """Of the way patterns are turned into expressions: part of the cache's key."""
 KEEP = 64
 """Hit lines kept of one leaf and chunk; the rest is counted."""
@@ -106,7 +105,7 @@ class Scanner:
     def load(cls, rules: RuleSet, extra: Sequence[ExtraPattern] = ()) -> Scanner:
         """Compile the patterns, or load them from the cache beside this package's byte code."""
         leaves = [LeafRef(n, leaf) for n, rule in enumerate(rules.rules) for leaf in leaves_of(rule.match) if leaf.of_line]
-        seed = msgspec.msgpack.encode((leaves, list(extra), VERSION, getattr(hyperscan, "__version__", ""), _cpu()))
+        seed = msgspec.msgpack.encode((leaves, list(extra), VERSION, literals.edition(), getattr(hyperscan, "__version__", ""), _cpu()))
         name = f"patterns-{hashlib.sha256(seed).hexdigest()[:24]}.hsdb"
         if (cached := read_cache(name)) is not None:
             try:
@@ -160,9 +159,13 @@ class Scanner:
             line, start, end, _ = pairs[position]
             text: str | None = None
             matched: list[int] = []
+            asked: set[int] = set()  # a line may hold several of the texts that one leaf is looked for by
             marked = False
             while position < total and pairs[position][0] == line:
                 for target in self.targets[pairs[position][3]]:
+                    if target in asked:
+                        continue
+                    asked.add(target)
                     seen = counts.get(target, 0)
                     captures: dict[str, str] | None = {}
                     if target not in self._plain and seen < CONFIRM:
@@ -272,20 +275,26 @@ def _needed(leaf: Leaf) -> list[literals.Texts]:
     return [] if leaf.contains else literals.required(source_of(leaf), leaf.ignore_case)
 
 
+def chains_of(leaf: Leaf) -> tuple[list[literals.Chain], bool]:
+    """Chains of texts of which each line that the leaf matches holds one, and whether in either case; none where nothing can be promised."""
+    if not leaf.contains:
+        source = source_of(leaf)
+        return literals.chains(source, leaf.ignore_case), literals.folds(source, leaf.ignore_case)
+    one, *others = sorted(dict.fromkeys(leaf.contains), key=literals.rarity, reverse=True)
+    others = [word for word in others if literals.apart(one, word)] if literals.frequency(one, leaf.ignore_case) > literals.SELDOM else []
+    if not others:
+        return [(frozenset({one}),)], leaf.ignore_case
+    return [(frozenset({one}), frozenset({others[0]})), (frozenset({others[0]}), frozenset({one}))], leaf.ignore_case
+
+
 def expressions_of(leaf: Leaf) -> list[tuple[bytes, int]]:
     """Expressions, with their flags, of which at least one reports on every line that the leaf can match: the rarest texts that it needs,
     or the regex itself where it needs none, or only such as logs are full of."""
-    if leaf.contains:
-        words = sorted(leaf.contains, key=literals.rarity, reverse=True)
-        if len(words) == 1 or literals.frequency(words[0], leaf.ignore_case) <= literals.SELDOM:
-            return [(escaped(words[0]), _flags(leaf.ignore_case))]
-        one, two = escaped(words[0]), escaped(words[1])
-        return [(one + b".*" + two, _flags(leaf.ignore_case)), (two + b".*" + one, _flags(leaf.ignore_case))]
-    source = source_of(leaf)
-    folded = literals.folds(source, leaf.ignore_case)
-    chains = literals.chains(source, leaf.ignore_case)
-    if not chains or sum(literals.lines_of(chain, folded) for chain in chains) > literals.OFTEN:
-        return [(relaxed(source).encode(), _flags(leaf.ignore_case))]
+    chains, folded = chains_of(leaf)
+    if len(leaf.contains) == 1:  # where it stands is a hit, unconfirmed
+        return [(escaped(leaf.contains[0]), _flags(folded))]
+    if not leaf.contains and (not chains or literals.met(chains, folded) > literals.OFTEN):
+        return [(relaxed(source_of(leaf)).encode(), _flags(leaf.ignore_case))]
     return list(dict.fromkeys(one for chain in chains for one in _expressions(chain, folded)))
 
 
@@ -293,7 +302,7 @@ def _expressions(chain: literals.Chain, folded: bool) -> list[tuple[bytes, int]]
     if len(chain) > 1:
         return [(b".*".join(b"(?:" + b"|".join(map(escaped, sorted(texts))) + b")" for texts in chain), _flags(folded))]
     texts, folded = literals.compact(chain[0], folded)
-    return [(escaped(text), _flags(folded)) for text in sorted(texts)]
+    return [(escaped(literals.cut(text, folded)), _flags(folded)) for text in sorted(texts)]
 
 
 _NAMED = re.compile(r"\(\?P<\w+>")

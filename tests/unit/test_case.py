@@ -172,3 +172,11 @@ def test_lines_that_cannot_be_stored_any_more_are_missed_by_name(tmp_path: Path)
     case = stored(tmp_path / "c", FILES, indexed=False)
     with pytest.raises(CaseError, match="not there any more"):
         case.ensure_index()
+
+
+def test_very_many_files_are_all_in_their_table(tmp_path: Path) -> None:
+    files = {f"f{k}.txt": b"x\n" for k in range(tables.MANY + 5)} | {"plog-1_1.log": plog("link timeout", 1).encode()}
+    case = stored(tmp_path / "c", files, indexed=False)
+    rows = case.sql("SELECT file_id, path, first FROM files ORDER BY file_id").rows()
+    assert [row[1] for row in rows] == list(files) and [row[0] for row in rows] == list(range(len(files)))
+    assert rows[0][2] is None and str(rows[-1][2]) == "2025-09-04 09:00:01"

@@ -156,3 +156,12 @@ def test_segments_inside_a_block_are_read_alone() -> None:
     found = READER.read(block, "plog", 5, 5 + 2 * len(line), compiled=True)
     assert [row[0] for row in rows(found)] == ["one stream_id=4"] * 2
     assert found.values["offset"].tolist() == [0, len(line)]
+
+
+@pytest.mark.parametrize("kind", ["plog", "console", "kernel", "text"])
+def test_a_blank_line_is_a_row_of_no_kind_outside_of_a_record(kind: str) -> None:
+    data = b"\n\r\n\nfirst\n\n" + HEAD.encode() + b"[a.cc:1]7 Run:said\n\nmore\n\n"
+    found = both(data, kind) if kind != "text" else rows(READER.read(data, kind))
+    assert all(row[0] for row in found)
+    assert [(row[1], row[2]) for row in found][-1] == (6, 4)  # within a record it belongs to that
+    assert READER.read(data, kind).lines == 9

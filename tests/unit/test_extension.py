@@ -76,3 +76,9 @@ def test_a_command_that_does_not_load_is_one_sentence(site: Path) -> None:
 def test_our_own_commands_cannot_be_replaced(site: Path) -> None:
     assert "BUNDLE" in dsforensics(site, "triage", "--help").stdout
     assert dsforensics(site, "absent").returncode == 2
+
+
+def test_nothing_heavy_is_imported_before_an_interrupt_is_met() -> None:
+    code = "import sys, forensics.__main__; print([name for name in ('typer', 'msgspec', 'traceback', 'duckdb') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": os.getcwd()})
+    assert done.stdout == "[]\n", done

@@ -130,3 +130,26 @@ def test_a_full_disk_is_told_in_one_sentence(tmp_path: Path, workers: int) -> No
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not case.plan().indexed
+
+
+def test_a_block_of_very_short_lines_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"x\n\n" * 150_000 + b"\n" * 2_000_000 + b"y\n" + b"\n" * 500 + (plog("found") + "  more\n").encode() + b"\n" * 5000 + b"z"
+    wrote: list[int] = []
+    table = index.Batch.table
+    monkeypatch.setattr(index.Batch, "table", lambda batch: wrote.append(batch.rows) or table(batch))
+    case = stored(tmp_path / "c", {"a.txt": data, "wide.log": data.decode().encode("utf-16")})
+    assert max(wrote) < index.ROWS + index.PIECE // 2
+    for file_id, unit in ((0, 1), (1, 2)):
+        rows = case.sql(f"SELECT line_no, byte_offset, message FROM events WHERE file_id = {file_id} ORDER BY line_no").rows()
+        assert len(rows) == 150_003 and rows[149_999][0] == 299_999
+        for line, offset, message in (rows[77_777], rows[-3], rows[-2], rows[-1]):
+            at = (offset - (unit - 1) * 2) // unit
+            assert data[:at].count(b"\n") == line - 1 and (data[at:].startswith(message.encode()) or message.startswith("found"))
+        assert [row[2].strip() for row in rows[-3:]] == ["y", "found\n  more", "z"]
+
+
+def test_the_second_pass_judges_no_member_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = stored(tmp_path / "c", FILES, indexed=False)
+    monkeypatch.setattr(index.registry, "classify", lambda path, head: pytest.fail(f"{path} was judged again"))
+    index.build(case, Texts(FILES), {}, 1)
+    assert case.sql("SELECT count(DISTINCT file_id) FROM events").item() == len(FILES)

@@ -7,7 +7,9 @@ import pytest
 
 from forensics import ingest
 from forensics.archive.ledger import Lost
-from forensics.ingest import EXTRA, PER_FILE, Scan, scan
+from forensics.feed import Block, Task
+from forensics.ingest import EXTRA, FEW, PER_FILE, Scan, scan
+from forensics.scan_worker import ScanWork, Seen
 from rules.model import Leaf, Rule, RuleSet, Text
 from rules.scan import KEEP, Scanner
 from tests.unit.members import Texts, plog
@@ -133,6 +135,23 @@ def test_a_storm_keeps_the_first_lines_of_each_file_and_counts_all(scanner: Scan
     assert kept == sorted(kept) and {file for file, _ in kept} == {0, 1, 2} and len(kept) <= 3 * PER_FILE
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_a_process_leaves_out_is_what_would_not_be_kept(scanner: Scanner, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    files = {f"{k}.log": "".join(plog(f"{i} link timeout", i, "ERROR") + plog("y" * 500) for i in range(8000)).encode() for k in range(6)}
+    monkeypatch.setattr(ingest, "PER_LEAF", 80)
+    spared = scanned(scanner, files, workers)
+
+    class Careful(ScanWork):
+        """Gives everything, every time."""
+
+        def work(self, task: Task, block: Block) -> list[Seen]:
+            return ScanWork(self.scanner).work(task, block)
+
+    monkeypatch.setattr(ingest, "ScanWork", Careful)
+    assert msgspec.structs.asdict(spared) == msgspec.structs.asdict(scanned(scanner, files, 1))
+    assert len(spared.hits) == 80 + 4 * FEW  # two files fill the leaf
+
+
 def test_a_part_that_cannot_be_scanned_is_named(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(self: object, task: object, block: object) -> None:
         raise MemoryError
@@ -140,3 +159,17 @@ def test_a_part_that_cannot_be_scanned_is_named(scanner: Scanner, monkeypatch: p
     monkeypatch.setattr(ingest.ScanWork, "work", fails)
     (file,) = scanned(scanner, {"a.log": b"x\n"}).files
     assert file.lost and "out of memory" in file.note and file.note_zh
+
+
+def test_what_is_kept_is_bounded_however_many_files_there_are(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "MOST", 30)
+    monkeypatch.setattr(ingest, "LATE", 40)
+    monkeypatch.setattr(ingest, "FIRSTS", 50)
+    monkeypatch.setattr(ingest, "ALL_TWINS", 10)
+    files = {f"plog-{k}_1.log": plog(f"worker number {k} met a link timeout on its way", 3000 - k, "ERROR", k).encode() for k in range(1000)}
+    files["last.log"] = plog("error code is 507035", 1, "ERROR").encode()
+    found = scanned(scanner, files)
+    assert found.counts == {0: 1000, 1: 1} and len(found.hits) == 41
+    assert [hit.leaf for hit in found.hits][-1] == 1  # a rule that comes late still has its lines
+    assert len(found.first_errors) <= 100 and found.first_errors[0].file == "last.log" and found.first_errors[1].file == "plog-999_1.log"
+    assert len(found.files) == 1001 and all(member.clock == "local" for member in found.files)

@@ -124,3 +124,20 @@ def test_the_sample_in_each_docstring_is_true(module: str) -> None:
     outcome = doctest.testmod(loaded)
     assert outcome.attempted > 0
     assert outcome.failed == 0
+
+
+def test_members_that_differ_in_numbers_only_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry._known.clear()
+    asked: list[str] = []
+    judge = registry._classified
+    monkeypatch.setattr(registry, "_classified", lambda path, head: asked.append(path) or judge(path, head))
+    kinds = {kind(f"plog/plog-{k}_20251014061240118.log", PLOG.replace("51377", str(50000 + k))) for k in range(300)}
+    assert kinds == {"plog"} and len(asked) <= 3
+    assert kind("plog/plog-7_20251014061240118.log", VLLM) == "console"
+    for k in range(registry.SHAPES + 10):
+        kind("x", "".join(chr(97 + int(digit)) for digit in str(k)))
+    assert len(registry._known) <= registry.SHAPES
+
+
+def test_a_report_of_our_own_is_no_log() -> None:
+    assert kind("old.case/report.json", '{\n  "schema": "dsforensics.report/1",\n  "x": ' + PLOG) == "binary"

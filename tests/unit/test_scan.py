@@ -103,6 +103,16 @@ def test_error_lines_are_counted_with_what_matched_on_them(scanner: scan.Scanner
     assert chunk.lines == 3
 
 
+def test_a_line_that_holds_several_of_the_texts_of_one_leaf_counts_once(tmp_path: pathlib.Path) -> None:
+    rule = RULES.split("- id: t.both")[0].replace('{contains: "heartbeat lost"}', "{regex: '(?:scale collapsed|rank diverged|loss exploded)'}")
+    tmp_path.joinpath("r.yaml").write_text(rule)
+    scanner = scan.Scanner.load(pack.load([tmp_path], shipped=False))
+    data = b"scale collapsed, rank diverged, loss exploded\nloss exploded\n"
+    found = scanner.scan(data, len(data))
+    assert found.counts == {0: 2}
+    assert [hit.line for hit in found.hits] == [0, 1]
+
+
 def test_a_storm_keeps_the_first_lines_and_counts_all(scanner: scan.Scanner) -> None:
     data = b"alloc failed here\n" * 5000
     chunk = scanner.scan(data, len(data), keep=8)
