@@ -31,8 +31,10 @@ _SOURCES: tuple[tuple[frozenset[str], str, str], ...] = (
     ),
     (
         frozenset({"npu-smi"}),
-        "No card state is in the bundle. On each host: npu-smi info > npu-smi.txt; for each card: npu-smi info -t health -i ID; npu-smi info -t ecc -i ID",
-        "日志包中没有 NPU 状态。请在每台主机上执行：npu-smi info > npu-smi.txt；并对每张卡执行：npu-smi info -t health -i ID；npu-smi info -t ecc -i ID",
+        "No card state is in the bundle. On each host: npu-smi info > npu-smi.txt;"
+        " for each card: npu-smi info -t health -i ID; npu-smi info -t ecc -i ID",
+        "日志包中没有 NPU 状态。请在每台主机上执行：npu-smi info > npu-smi.txt；"
+        "并对每张卡执行：npu-smi info -t health -i ID；npu-smi info -t ecc -i ID",
     ),
     (
         frozenset({"environment"}),
@@ -45,7 +47,8 @@ _SOURCES: tuple[tuple[frozenset[str], str, str], ...] = (
 _NETWORK = Note(
     "Several ranks wait for each other, but no state of the network ports is in the bundle. On each host, for each card:"
     " hccn_tool -i ID -link -g; hccn_tool -i ID -stat -g; hccn_tool -i ID -tls -g",
-    "多个 rank 相互等待，但日志包中没有网口状态。请在每台主机上对每张卡执行：hccn_tool -i ID -link -g; hccn_tool -i ID -stat -g; hccn_tool -i ID -tls -g",
+    "多个 rank 相互等待，但日志包中没有网口状态。请在每台主机上对每张卡执行："
+    "hccn_tool -i ID -link -g; hccn_tool -i ID -stat -g; hccn_tool -i ID -tls -g",
 )
 LIMIT = 4
 

@@ -93,10 +93,10 @@ def triage(
 ) -> None:
     """Find what broke first in a bundle, and why."""
     from forensics import options as ask
+    from forensics.pipeline import run
     from forensics.progress import ProgressLine
     from forensics.report.data import write
     from forensics.terminal import Output, complain, default_language, is_terminal
-    from forensics.pipeline import run
 
     speech = lang or default_language()
     options = ask.Options(
@@ -202,10 +202,10 @@ def explain(
 ) -> None:
     """Say why a rule holds on a case, or why not."""
     from forensics.case import open_case
+    from forensics.pipeline import explain as asked
     from forensics.report import explanation
     from forensics.report.figures import Clock
     from forensics.terminal import Output
-    from forensics.pipeline import explain as asked
 
     opened = open_case(case)
     bundle = opened.load_triage().bundle

@@ -113,7 +113,8 @@ def _triaged(
     found.hits = _within(found.hits, options, offset)
     onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
     conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset)
-    triage = summary.summarise(own_version(), rules, scanner.leaves, _bundle_info(bundle, found, offset), found, conclusion, _clock_notes(found.files))
+    info = _bundle_info(bundle, found, offset)
+    triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
     identity = Identity(bundle.sha256, _digest(rules, options), own_version())
     case = _settle_folder(case, identity, options, sources)
     triage.case = str(case.folder)
@@ -277,13 +278,14 @@ def _clock_notes(files: Sequence[Member]) -> list[Note]:
     notes = []
     offsets = Counter(member.utc_offset for member in files if member.utc_offset is not None)
     if len(offsets) > 1:
-        parts = ", ".join(f"{count} at {seconds / 3600:+g} h" for seconds, count in sorted(offsets.items(), key=lambda item: str(item[0])) if seconds is not None)
-        notes.append(Note(f"The clocks of the files differ and were brought to UTC: {parts}.", f"各文件时钟不同，已统一换算为 UTC：{parts.replace(' at ', ' 个文件 ')}。"))
+        known = sorted((seconds, count) for seconds, count in offsets.items() if seconds is not None)
+        english = ", ".join(f"{count} at {seconds / 3600:+g} h" for seconds, count in known)
+        chinese = "，".join(f"{count} 个文件为 {seconds / 3600:+g} 小时" for seconds, count in known)
+        notes.append(Note(f"The clocks of the files differ and were brought to UTC: {english}.", f"各文件时钟不同，已统一换算为 UTC：{chinese}。"))
     boot = sum(member.clock == "boot" and member.first is None for member in files)
     if boot:
-        notes.append(
-            Note(f"{boot} kernel logs print seconds since boot only; their lines have no wall time.", f"{boot} 个内核日志只有开机以来的秒数，无法换算为时刻。")
-        )
+        english = f"{boot} kernel logs print seconds since boot only; their lines have no wall time."
+        notes.append(Note(english, f"{boot} 个内核日志只有开机以来的秒数，无法换算为时刻。"))
     return notes
 
 

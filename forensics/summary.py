@@ -109,10 +109,12 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
         notes.append(Note(f"Rule pack: {problem}", f"规则包：{problem}"))
     if len(rules.problems) > 20:
         more = len(rules.problems) - 20
-        notes.append(Note(f"Rule pack: {more} further problems; see `dsforensics rules lint`.", f"规则包：另有 {more} 个问题，见 `dsforensics rules lint`。"))
+        english = f"Rule pack: {more} further problems; see `dsforensics rules lint`."
+        notes.append(Note(english, f"规则包：另有 {more} 个问题，见 `dsforensics rules lint`。"))
     for leaf in sorted(scan.cut):
         name = rules.rules[leaves[leaf].rule].id if 0 <= leaf < len(leaves) else str(leaf)
-        notes.append(Note(f"A pattern of {name} took too long on a line and was left out from there on.", f"规则 {name} 的一个模式匹配超时，此后不再使用。"))
+        english = f"A pattern of {name} took too long on a line and was left out from there on."
+        notes.append(Note(english, f"规则 {name} 的一个模式匹配超时，此后不再使用。"))
     for name in found.exhausted:
         notes.append(Note(f"{name} was given up: too many lines fit its patterns.", f"规则 {name} 匹配的日志过多，已放弃判断。"))
     if shapes > UNEXPLAINED:

@@ -19,8 +19,9 @@ class Run:
     def __init__(self, triage: Triage):
         self.triage = triage
 
-    def finish(self) -> None:
+    def finish(self) -> list[object]:
         print("finished", file=sys.stderr)
+        return []
 
     def close(self) -> None:
         print("closed", file=sys.stderr)

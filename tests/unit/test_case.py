@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from forensics import case as module
+from forensics import tables
 from forensics.case import Identity, Plan, begin, open_case
 from forensics.errors import CaseError, UsageError
 from tests.unit.case_maker import NAMES, SCANNER, stored, triage_of

@@ -80,5 +80,6 @@ def test_our_own_commands_cannot_be_replaced(site: Path) -> None:
 
 def test_nothing_heavy_is_imported_before_an_interrupt_is_met() -> None:
     code = "import sys, forensics.__main__; print([name for name in ('typer', 'msgspec', 'traceback', 'duckdb') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": os.getcwd()})
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, env=env)
     assert done.stdout == "[]\n", done
