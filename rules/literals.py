@@ -109,10 +109,23 @@ def _folded() -> str:
     return _background().lower()
 
 
+RUN = 6
+
+
+@functools.cache
+def _runs(folded: bool) -> frozenset[str]:
+    """All runs of RUN characters in the background: most texts asked about are not there, and this says so at once."""
+    text = _folded() if folded else _background()
+    return frozenset(text[n : n + RUN] for n in range(len(text) - RUN + 1))
+
+
 @functools.cache
 def frequency(text: str, folded: bool = False) -> int:
     """How often a text stands in ordinary logs, as a number of times in the background."""
-    return _folded().count(text.lower()) if folded else _background().count(text)
+    text = text.lower() if folded else text
+    if len(text) >= RUN and (text[:RUN] not in _runs(folded) or text[-RUN:] not in _runs(folded)):
+        return 0
+    return (_folded() if folded else _background()).count(text)
 
 
 def rarity(text: str) -> tuple[int, int]:
@@ -180,6 +193,8 @@ def _line_ends() -> list[int]:
 @functools.cache
 def _where(text: str, folded: bool) -> frozenset[int]:
     """The lines of the background that hold a text."""
+    if not frequency(text, folded):
+        return frozenset()
     hay, text = (_folded(), text.lower()) if folded else (_background(), text)
     ends, found, at = _line_ends(), set(), hay.find(text)
     while at >= 0:

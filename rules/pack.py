@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -27,27 +28,45 @@ RULES = 20_000
 
 def load(folders: Sequence[str | os.PathLike[str]] = (), shipped: bool = True) -> RuleSet:
     """All rules of the shipped packs, of the user's own, of installed ones, and of `folders` (each a pack or a folder of packs)."""
-    roots = [SHIPPED] if shipped else []
-    roots += [path for path in (*_user_folders(), *_installed()) if shipped]
-    roots += [pathlib.Path(folder) for folder in folders]
-    files = [(root, path) for root in roots for path in _yaml_files(root)]
+    roots = [SHIPPED, *_user_folders(), *_installed()] if shipped else []
+    missing = [Problem(str(folder), 1, 1, "no such folder or file; give the folder of a pack") for folder in folders if not os.path.lexists(folder)]
+    roots += [pathlib.Path(folder) for folder in folders if os.path.lexists(folder)]
+    return _merged([_load(root) for root in roots], missing)
+
+
+def _load(root: pathlib.Path) -> RuleSet:
+    """The rules of one folder, from the cache where its files have not changed."""
     read: list[tuple[str, str, bytes | Problem]] = []
     digest = hashlib.sha256(FORMAT.encode())
-    for root, path in files:
+    for path in _yaml_files(root):
         shown = path.relative_to(root.parent).as_posix() if path.is_relative_to(root.parent) else path.as_posix()
         data = _read_plain(path, shown)
         read.append((str(path.parent), shown, data))
-        digest.update(repr((shown, data if isinstance(data, bytes) else str(data))).encode())
-    missing = [Problem(str(folder), 1, 1, "no such folder or file; give the folder of a pack") for folder in folders if not os.path.exists(folder)]
+        digest.update(repr((str(path), data if isinstance(data, bytes) else str(data))).encode())
     name = f"rules-{digest.hexdigest()[:24]}.msgpack"
-    if not missing and (cached := scan.read_cache(name)) is not None:
-        try:
+    if (cached := scan.read_cache(name)) is not None:
+        with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):
             return msgspec.msgpack.decode(cached, type=RuleSet)
-        except (msgspec.DecodeError, msgspec.ValidationError):
-            pass
-    rules = _build(read, missing)
+    rules = _build(read)
     scan.write_cache(name, msgspec.msgpack.encode(rules))
     return rules
+
+
+def _merged(parts: list[RuleSet], problems: list[Problem]) -> RuleSet:
+    """Several sets as one; a rule whose id an earlier set has is left out."""
+    rules: dict[str, Rule] = {}
+    for part in parts:
+        problems += part.problems
+        for rule in part.rules:
+            if rule.id in rules:
+                problems.append(_taken(rule, rules[rule.id]))
+            else:
+                rules[rule.id] = rule
+    return RuleSet(tuple(pack for part in parts for pack in part.packs), tuple(rules.values()), tuple(problems))
+
+
+def _taken(rule: Rule, first: Rule) -> Problem:
+    return Problem(rule.file, rule.line, 1, f"the id {rule.id!r} is taken by {first.file}:{first.line}; give this rule its own")
 
 
 def _user_folders() -> list[pathlib.Path]:
@@ -93,7 +112,8 @@ def _read_plain(path: pathlib.Path, shown: str) -> bytes | Problem:
 # ---------------------------------------------------------------- building
 
 
-def _build(files: list[tuple[str, str, bytes | Problem]], problems: list[Problem]) -> RuleSet:
+def _build(files: list[tuple[str, str, bytes | Problem]]) -> RuleSet:
+    problems: list[Problem] = []
     packs: dict[str, tuple[str, str]] = {}
     rules: dict[str, Rule] = {}
     owners: dict[str, str] = {}
@@ -115,8 +135,7 @@ def _build(files: list[tuple[str, str, bytes | Problem]], problems: list[Problem
         for item, at in _rule_items(documents):
             rule, wrong = read_rule(item, shown, at, packs[folder][0])
             if rule is not None and rule.id in rules:
-                first = rules[rule.id]
-                wrong.append(Problem(shown, rule.line, 1, f"the id {rule.id!r} is taken by {first.file}:{first.line}; give this rule its own"))
+                wrong.append(_taken(rule, rules[rule.id]))
                 rule = None
             problems += wrong
             if rule is not None and len(rules) < RULES:

@@ -9,6 +9,7 @@ away is held by a time limit on one line.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import hashlib
 import mmap
 import os
@@ -30,6 +31,8 @@ VERSION = 5
 """Of the way patterns are turned into expressions: part of the cache's key."""
 KEEP = 64
 """Hit lines kept of one leaf and chunk; the rest is counted."""
+LOOKS = 50_000
+"""Leaves whose looks are kept in the cache."""
 CONFIRM = 128
 """Lines of one leaf and chunk that are looked at; in a storm the further ones are taken as read."""
 LINE_HEAD, LINE_TAIL = 65536, 4096
@@ -114,14 +117,15 @@ class Scanner:
             except (msgspec.DecodeError, msgspec.ValidationError, hyperscan.error):
                 pass
         ids: dict[tuple[bytes, int], list[int]] = {}
-        for index, ref in enumerate(leaves):
-            for expression in expressions_of(ref.leaf):
+        looks = _looks([ref.leaf for ref in leaves])
+        for index, look in enumerate(looks):
+            for expression in look.expressions:
                 ids.setdefault(expression, []).append(index)
         for k, pattern in enumerate(extra):
             ids.setdefault((relaxed(pattern.regex).encode(), _flags(pattern.ignore_case)), []).append(-1 - k)
         database = _database(list(ids)) if ids else None
-        needs = [tuple(tuple(sorted(texts)) for texts in _needed(ref.leaf)) for ref in leaves]
-        program = Program([tuple(dict.fromkeys(v)) for v in ids.values()], needs, hyperscan.dumpb(database) if database else b"")
+        packed = hyperscan.dumpb(database) if database else b""
+        program = Program([tuple(dict.fromkeys(v)) for v in ids.values()], [look.needs for look in looks], packed)
         if database is not None:
             write_cache(name, msgspec.msgpack.encode(program))
         return cls(leaves, list(extra), database, program)
@@ -275,6 +279,30 @@ def _needed(leaf: Leaf) -> list[literals.Texts]:
     return [] if leaf.contains else literals.required(source_of(leaf), leaf.ignore_case)
 
 
+class Look(msgspec.Struct, frozen=True):
+    """What is looked for on behalf of one leaf."""
+
+    expressions: tuple[tuple[bytes, int], ...]
+    needs: tuple[tuple[str, ...], ...]
+
+
+def _looks(leaves: list[Leaf]) -> list[Look]:
+    """The look of every leaf; those that were worked out before are taken from the cache, so that a pack more costs its own rules only."""
+    name = f"looks-{VERSION}-{literals.edition().hex()[:16]}.msgpack"
+    known: dict[bytes, Look] = {}
+    if (cached := read_cache(name)) is not None:
+        with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):
+            known = msgspec.msgpack.decode(cached, type=dict[bytes, Look])
+    keys = [hashlib.sha256(msgspec.msgpack.encode(leaf)).digest()[:16] for leaf in leaves]
+    fresh = {key: leaf for key, leaf in zip(keys, leaves, strict=True) if key not in known}
+    for key, leaf in fresh.items():
+        needs = tuple(tuple(sorted(texts)) for texts in _needed(leaf))
+        known[key] = Look(tuple(expressions_of(leaf)), needs)
+    if fresh:
+        write_cache(name, msgspec.msgpack.encode({key: known[key] for key in (list(known) if len(known) < LOOKS else keys)}))
+    return [known[key] for key in keys]
+
+
 def chains_of(leaf: Leaf) -> tuple[list[literals.Chain], bool]:
     """Chains of texts of which each line that the leaf matches holds one, and whether in either case; none where nothing can be promised."""
     if not leaf.contains:
@@ -414,8 +442,8 @@ def broken_leaves(rules: RuleSet) -> list[Problem]:
         for leaf in leaves_of(rule.match):
             if message := check_regex(leaf):
                 problems.append(Problem(rule.file, rule.line, 1, f"{rule.id}: {leaf.id}: {message}"))
-            elif leaf.regex:
-                regexes.append((rule, leaf))
+            elif leaf.regex and not literals.required(leaf.regex, leaf.ignore_case):
+                regexes.append((rule, leaf))  # of others only texts are compiled, and a text can always be matched
     try:
         if regexes:
             _compile([one for _, leaf in regexes for one in expressions_of(leaf)])
