@@ -267,7 +267,7 @@ def _bundle_info(bundle: Bundle | Several, found: ingest.Scan, offset: int | Non
 def _shown_zone(files: Sequence[Member], offset: int | None) -> str:
     """The zone times are shown in: the one asked for, else the one most files with a zone of their own have, else UTC."""
     if offset is None:
-        counts = Counter(member.utc_offset for member in files if member.utc_offset)
+        counts = Counter(member.utc_offset for member in files if member.utc_offset and member.utc_offset % 900 == 0)  # others are clocks gone wrong
         offset = max(counts, key=lambda seconds: (counts[seconds], seconds)) if counts else 0
     sign, minutes = "-" if offset < 0 else "+", abs(offset) // 60
     return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}"
