@@ -29,11 +29,11 @@ from rules.model import Count, Leaf, Node, Problem, RuleSet
 
 VERSION = 5
 """Of the way patterns are turned into expressions: part of the cache's key."""
-KEEP = 64
+KEEP = 32
 """Hit lines kept of one leaf and chunk; the rest is counted."""
 LOOKS = 50_000
 """Leaves whose looks are kept in the cache."""
-CONFIRM = 128
+CONFIRM = 48
 """Lines of one leaf and chunk that are looked at; in a storm the further ones are taken as read."""
 LINE_HEAD, LINE_TAIL = 65536, 4096
 """Of a longer line only the head and the tail are matched against regexes."""
@@ -368,10 +368,15 @@ def relaxed(source: str) -> str:
     return out
 
 
+_BACKWARDS = re.compile(r"(?<!\\)(?:\\\\)*(\(\?<?[=!]|\(\?P=|\\[1-9])")
+
+
 def check_regex(leaf: Leaf) -> str:
     """What is wrong with a leaf's regex as such, or an empty text."""
     if not leaf.regex:
         return ""
+    if found := _BACKWARDS.search(leaf.regex):
+        return f"`{found[1]}` cannot be matched in linear time; leave out back references and look-around"
     try:
         pattern = regex.compile(leaf.regex, regex.I if leaf.ignore_case else 0)
     except regex.error as error:

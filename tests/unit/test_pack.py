@@ -69,6 +69,8 @@ def test_a_sound_pack_loads_without_a_word(tmp_path: pathlib.Path) -> None:
         (changed(match="{regex: '', id: dims}", where='"true"'), "match everything"),
         (changed(match="{regex: '(unclosed[a-', id: dims}", where='"true"'), "cannot be read"),
         (changed(match="{regex: '((a{1,1000}){1,1000}){1,1000}', id: dims}", where='"true"'), "linear time"),
+        (changed(match=r"{regex: '(x+x+)+\1y(?<=z{1,9}q)', id: dims}", where='"true"'), "linear time"),
+        (changed(match="{regex: 'abc(?!d)', id: dims}", where='"true"'), "look-around"),
         (changed(match="{contains: abc, regex: abc}"), "exactly one of"),
         (changed(match="{all: [{contains: abc, near: {of: nobody}}]}"), "names 'nobody'"),
         (changed(where='"nowhere.m > 1"'), "no leaf with the id 'nowhere'"),
