@@ -65,11 +65,11 @@ def examine() -> list[Check]:
             checks.append(Check(name, "missing", "", purpose, needed))
     for name, point in found().items():
         checks.append(Check(f"command {name}", "ok", point.value, "further command"))
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    writable = os.access(_existing(cache), os.W_OK)
-    checks.append(
-        Check("cache", "ok" if writable else "note", cache, "compiled rules are kept there" if writable else "not writable: rules are compiled anew")
-    )
+    from rules.scan import CACHE  # deferred: own_version must not load the matcher
+
+    writable = os.access(CACHE if CACHE.is_dir() else CACHE.parent, os.W_OK)
+    kept = "compiled rules are kept there" if writable else "not writable: rules are compiled anew at every run"
+    checks.append(Check("cache", "ok" if writable else "note", str(CACHE), kept))
     return checks
 
 
@@ -81,16 +81,10 @@ def render(checks: list[Check], look: Look) -> str:
     for check in checks:
         word, style = words[check.state] if check.state != "missing" or check.needed else ("optional", "yellow")
         label = f"{word:<10}{check.name:<{name_width}}{check.value:<{value_width}}"
+        label = label if label.endswith(" ") else label + "  "
         page.row(label, check.purpose, label_style=style, column=max(len(label), 10 + name_width + value_width))
     return page.text()
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _existing(folder: str) -> str:
-    """The nearest folder above that exists."""
-    while folder and not os.path.isdir(folder) and os.path.dirname(folder) != folder:
-        folder = os.path.dirname(folder)
-    return folder or "."

@@ -461,8 +461,9 @@ def broken_leaves(rules: RuleSet) -> list[Problem]:
 
 # ---------------------------------------------------------------- cache
 
-_CACHE = pathlib.Path(__file__).parent / "__pycache__"
-_CACHE_FILES = 16
+CACHE = pathlib.Path(__file__).parent / "__pycache__"
+"""Where compiled patterns and read packs are kept: beside this package's byte code."""
+CACHE_FILES = 16
 
 
 def _cpu() -> str:
@@ -480,20 +481,20 @@ def _cpu() -> str:
 def read_cache(name: str) -> bytes | None:
     """A cached file from beside this package's byte code."""
     try:
-        return (_CACHE / name).read_bytes()
+        return (CACHE / name).read_bytes()
     except OSError:
         return None
 
 
 def write_cache(name: str, data: bytes) -> None:
     """Keep `data` beside this package's byte code, as Python keeps its own; silently not, where that is not allowed."""
-    part = _CACHE / f"{name}.{os.getpid()}"
+    part = CACHE / f"{name}.{os.getpid()}"
     try:
-        _CACHE.mkdir(exist_ok=True)
+        CACHE.mkdir(exist_ok=True)
         part.write_bytes(data)
-        os.replace(part, _CACHE / name)
-        kept = sorted(_CACHE.glob(name.split("-")[0] + "-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in kept[_CACHE_FILES:]:
+        os.replace(part, CACHE / name)
+        kept = sorted(CACHE.glob(name.split("-")[0] + "-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in kept[CACHE_FILES:]:
             old.unlink(missing_ok=True)
     except OSError:
         part.unlink(missing_ok=True)
