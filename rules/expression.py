@@ -195,8 +195,8 @@ class Expression:
         if isinstance(node, ast.Call):
             self._check_call(node, depth)
             return
-        if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
-            raise self._refuse(node, "of arithmetic there are + - * / // and %")
+        if isinstance(node, ast.BinOp):
+            self._check_arithmetic(node)
         if isinstance(node, ast.UnaryOp) and not isinstance(node.op, (ast.Not, ast.USub, ast.UAdd)):
             raise self._refuse(node, "only not, - and + can stand before a value")
         if isinstance(node, ast.Compare) and not all(type(op) in _COMPARE or isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
@@ -206,6 +206,14 @@ class Expression:
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)):
                 self._check(child, depth + 1)
+
+    def _check_arithmetic(self, node: ast.BinOp) -> None:
+        if type(node.op) not in _BINARY:
+            raise self._refuse(node, "of arithmetic there are + - * / // and %")
+        if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, node.right)):
+            raise self._refuse(node, "arithmetic takes numbers, not texts")
+        if isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)) and isinstance(node.right, ast.Constant) and node.right.value == 0:
+            raise self._refuse(node, "this divides by zero")
 
     def _check_capture(self, node: ast.Attribute) -> None:
         if not isinstance(node.value, ast.Name) or node.attr.startswith("_"):
