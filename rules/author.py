@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from rules import scan
 from rules.diagnose import Conclusion, diagnose
-from rules.model import Hit, Rule, RuleSet
+from rules.model import Hit, Problem, Rule, RuleSet
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -63,6 +64,33 @@ def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial
         for example in rule.examples.no_match:
             if rule.id in {finding.rule.id for finding in fires(scanner, rules, example).findings}:
                 yield Trial(rule.id, rule.file, rule.line, "fires on a near miss", example)
+
+
+def loose_edges(rules: RuleSet, others: RuleSet) -> Iterator[Problem]:
+    """Causal edges of a pack that lead nowhere, to the rule itself, or round in a circle; `others` are the rules they may name besides."""
+    names = [rule.id for rule in (*rules.rules, *others.rules)]
+    effects = {rule.id: {name for one in rule.explains for name in fnmatch.filter(names, one.rule)} for rule in rules.rules}
+    for rule in rules.rules:
+        for one in rule.explains:
+            if not fnmatch.filter(names, one.rule):
+                yield Problem(rule.file, rule.line, 1, f"{rule.id}: explains {one.rule!r}, which is no rule here or in the shipped packs", "warning")
+        if rule.id in effects[rule.id]:
+            yield Problem(rule.file, rule.line, 1, f"{rule.id}: explains itself; nothing comes of that", "warning")
+        elif _comes_back(rule.id, effects):
+            yield Problem(rule.file, rule.line, 1, f"{rule.id}: is explained by what it explains; one edge of the circle will be dropped", "warning")
+
+
+def _comes_back(start: str, effects: dict[str, set[str]]) -> bool:
+    seen: set[str] = set()
+    waiting = list(effects[start])
+    while waiting:
+        at = waiting.pop()
+        if at == start:
+            return True
+        if at not in seen:
+            seen.add(at)
+            waiting += effects.get(at, ())
+    return False
 
 
 def _thief(conclusion: Conclusion, rule: Rule, roles: dict[str, str]) -> str:

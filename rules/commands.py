@@ -77,11 +77,11 @@ def show(ident: str, pack: Packs = None) -> None:
 def lint(path: str) -> None:
     """Check one pack, or a folder of packs: every problem with file, line, column and what would be right, and every pattern that would make
     scans slow. Status 1 where a rule cannot run."""
-    from rules import cost
+    from rules import author, cost
     from rules import pack as packs
 
     loaded = packs.load([path], shipped=False)
-    problems = [*loaded.problems, *cost.costly_leaves(loaded)]
+    problems = [*loaded.problems, *cost.costly_leaves(loaded), *author.loose_edges(loaded, packs.load())]
     for problem in problems:
         _say(f"{problem.level}: {problem}")
     broken = sum(problem.level == "error" for problem in problems)

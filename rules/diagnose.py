@@ -80,6 +80,7 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
                 remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
                 evidence=_evidence(finding, support, [findings[n] for n in following]),
                 explains=[findings[n].rule.id for n in following],
+                supported_by=[other.rule.id for other in support],
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
                 why=confidence.why(finding, own[place], sum(1 for slug in set(slugs) if slug != finding.rule.root_cause)),
             )

@@ -294,6 +294,8 @@ class Diagnosis(msgspec.Struct):
     evidence: list[Evidence]
     explains: list[str]
     """Rule ids of what follows from it, in causal order."""
+    supported_by: list[str]
+    """Further rules of the same root cause that hold, whose evidence is cited too."""
     explained_events: int
     why: Text
     """One line: what the confidence rests on."""

@@ -89,6 +89,7 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "first_seen": iso(finding.first),
         "evidence": [_evidence(e) for e in diagnosis.evidence],
         "explains": list(diagnosis.explains),
+        "supported_by": list(diagnosis.supported_by),
         "explained_events": diagnosis.explained_events,
         "remedy": {lang: list(diagnosis.remedy.get(lang, ())) for lang in ("en", "zh")},
         "references": [{"title": r.title, "id": r.id} for r in rule.references],

@@ -43,6 +43,7 @@ def diagnosis(rank: int = 1, confidence: float = 0.93, level: str = "high", evid
             Evidence("serve.log", 41, "--block-size 16", "context", T0),
         ],
         explains=["cann-runtime.acl.507035", "hccl.notify-timeout"],
+        supported_by=["aicore.oob.gm-mte"],
         explained_events=399,
         why=Text("Two lines of the same process name the block.", "同一进程的两行日志指明了该块。"),
     )

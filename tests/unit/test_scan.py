@@ -65,7 +65,7 @@ def scanner(tmp_path_factory: pytest.TempPathFactory) -> scan.Scanner:
 def found(scanner: scan.Scanner, text: str) -> list[tuple[str, int, dict[str, str]]]:
     data = text.encode()
     names = {n: NAMES[ref.rule] for n, ref in enumerate(scanner.leaves)} | {-1 - k: pattern.name for k, pattern in enumerate(scanner.extra)}
-    return [(names[hit.leaf], hit.line, hit.captures) for hit in scanner.scan(data, len(data)).hits]
+    return [(names[hit.leaf], hit.line, hit.captures) for hit in scanner.scan(data, len(data), keep=1000).hits]
 
 
 def test_each_kind_of_pattern_is_found_on_its_line(scanner: scan.Scanner) -> None:
