@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from rules import scan
+from rules import reader, scan
 from rules.diagnose import Conclusion, diagnose
 from rules.model import Hit, Problem, Rule, RuleSet
 
@@ -78,6 +79,27 @@ def loose_edges(rules: RuleSet, others: RuleSet) -> Iterator[Problem]:
             yield Problem(rule.file, rule.line, 1, f"{rule.id}: explains itself; nothing comes of that", "warning")
         elif _comes_back(rule.id, effects):
             yield Problem(rule.file, rule.line, 1, f"{rule.id}: is explained by what it explains; one edge of the circle will be dropped", "warning")
+
+
+_BRACES = re.compile(r"\{[^{}\s]{1,80}\}?")
+ABSURD = 1e12
+"""No size of a kernel is beyond this."""
+
+
+def loose_texts(rules: RuleSet) -> Iterator[Problem]:
+    """Fields in titles, remedies and replays that no pattern captures, and sizes that no kernel has."""
+    for rule in rules.rules:
+        known = {f"{{{leaf.id}.{name}}}" for leaf in scan.leaves_of(rule.match) for name in reader.captures_of(leaf)}
+        texts = [rule.title.en, rule.title.zh, *(text for texts in rule.remedy.values() for text in texts)]
+        params = rule.replay.params if rule.replay else {}
+        texts += [value for value in params.values() if isinstance(value, str)]
+        for field in dict.fromkeys(match[0] for text in texts for match in _BRACES.finditer(text) if "." in match[0]):
+            if field not in known:
+                message = f"{rule.id}: {field} is no capture of a pattern of this rule and is shown as it stands"
+                yield Problem(rule.file, rule.line, 1, message, "warning")
+        for name, value in params.items():
+            if isinstance(value, (int, float)) and abs(value) > ABSURD:
+                yield Problem(rule.file, rule.line, 1, f"{rule.id}: replay: {name} is {value:g}; no kernel is that large", "warning")
 
 
 def _comes_back(start: str, effects: dict[str, set[str]]) -> bool:

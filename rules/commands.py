@@ -81,7 +81,7 @@ def lint(path: str) -> None:
     from rules import pack as packs
 
     loaded = packs.load([path], shipped=False)
-    problems = [*loaded.problems, *cost.costly_leaves(loaded), *author.loose_edges(loaded, packs.load())]
+    problems = [*loaded.problems, *cost.costly_leaves(loaded), *author.loose_edges(loaded, packs.load()), *author.loose_texts(loaded)]
     for problem in problems:
         _say(f"{problem.level}: {problem}")
     broken = sum(problem.level == "error" for problem in problems)

@@ -160,15 +160,15 @@ def _sound(rules: list[Rule]) -> tuple[list[Rule], list[Problem]]:
 def _header(documents: list[Any], shown: str, name: str) -> tuple[tuple[str, str], list[Problem]]:
     head = documents[0] if documents and isinstance(documents[0], yaml_text.Mapping) else None
     if head is None:
-        return (name, "0"), [Problem(shown, 1, 1, "pack.yaml needs at least `name:` and `version:`", "warning")]
+        return (name, "0"), [Problem(shown, 1, 1, "pack.yaml needs at least `name:` and `version:`")]
     problems = []
     given, version = head.get("name"), head.get("version")
     if isinstance(given, str) and ID.match(given):
         name = given
     else:
-        problems.append(Problem(shown, *head.at.get("name", (1, 1)), "`name` must be lower-case words joined by - or .", "warning"))
+        problems.append(Problem(shown, *head.at.get("name", (1, 1)), "`name` must be lower-case words joined by - or ."))
     if not isinstance(version, (str, int, float)) or len(str(version)) > 40:
-        problems.append(Problem(shown, *head.at.get("version", (1, 1)), "`version` must be a short text such as 1.0.0", "warning"))
+        problems.append(Problem(shown, *head.at.get("version", (1, 1)), "`version` must be a short text such as 1.0.0"))
         version = "0"
     return (name, str(version)), problems
 

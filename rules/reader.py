@@ -72,7 +72,7 @@ class _Reader:
             self.bad("`id` must be lower-case words joined by dots or dashes, such as hccl.link.timeout", self.at("id"))
             ident = "unnamed"
         match = self._guard(lambda: self._match(item.get("match")))
-        leaves = {} if match is None else {leaf.id: _captures(leaf) for leaf in scan.leaves_of(match)}
+        leaves = {} if match is None else {leaf.id: captures_of(leaf) for leaf in scan.leaves_of(match)}
         if match is not None:
             self._check_near(match)
         where = self._text("where", "") or ""
@@ -382,7 +382,7 @@ class _Reader:
         return float(found["n"]) * _UNITS[found["unit"]]
 
 
-def _captures(leaf: Leaf) -> frozenset[str]:
+def captures_of(leaf: Leaf) -> frozenset[str]:
     if leaf.fact:
         return frozenset({"value", "name"})
     if leaf.metric:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules import pack, yaml_text
+from rules import author, pack, yaml_text
 from rules.model import RuleSet
 
 SOUND = """
@@ -131,3 +131,17 @@ def test_every_shipped_rule_loads_without_a_problem() -> None:
     rules = pack.load()
     assert [str(problem) for problem in rules.problems] == []
     assert len(rules.rules) >= 120
+
+
+def test_lint_names_edges_that_lead_nowhere_and_fields_that_nothing_captures(tmp_path: pathlib.Path) -> None:
+    bad = changed(
+        title="{en: '{dims.m} {dims.__class__}', zh: '{dims.m}'}",
+        explains="[{rule: test.bad}, {rule: no.such.rule}, {rule: test.sound}]",
+        replay="{kernel: matmul, params: {m: 1000000000000000000}}",
+    )
+    rules = load(tmp_path, wrong=bad)
+    said = " ".join(problem.message for problem in [*author.loose_edges(rules, rules), *author.loose_texts(rules)])
+    for part in ("explains 'no.such.rule'", "explains itself", "{dims.__class__} is no capture", "no kernel is that large"):
+        assert part in said
+    sound = pack.load([tmp_path / "sound.yaml"], shipped=False)
+    assert [*author.loose_edges(sound, sound), *author.loose_texts(sound)] == []
