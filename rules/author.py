@@ -47,20 +47,18 @@ def fires(scanner: scan.Scanner, rules: RuleSet, text: str) -> Conclusion:
 def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
     """Every example on which its rule does not fire, every near miss on which it does, every example whose line another rule takes as noise."""
     scanner = scan.Scanner.load(rules)
-    roles = {rule.id: rule.role for rule in rules.rules}
     for rule in only if only is not None else rules.rules:
         if not rule.examples.match and all(leaf.of_line for leaf in scan.leaves_of(rule.match)):
             yield Trial(rule.id, rule.file, rule.line, "has no example on which it must fire")
         for example in rule.examples.match:
-            hits, counts = hits_of(scanner, example)
-            own = diagnose(rules, scanner.leaves, hits, counts)
+            own = fires(scanner, rules, example)
             names = {finding.rule.id for finding in own.findings}
             if rule.role == "noise":
                 if not own.noise:
                     yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
             elif rule.id not in names:
                 yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
-            elif rule.role == "cause" and (stronger := _thief(own, rule, roles)):
+            elif rule.role == "cause" and (stronger := _thief(own, rule)):
                 yield Trial(rule.id, rule.file, rule.line, f"is outranked on its own example by {stronger}", example)
         for example in rule.examples.no_match:
             if rule.id in {finding.rule.id for finding in fires(scanner, rules, example).findings}:
@@ -115,11 +113,11 @@ def _comes_back(start: str, effects: dict[str, set[str]]) -> bool:
     return False
 
 
-def _thief(conclusion: Conclusion, rule: Rule, roles: dict[str, str]) -> str:
+def _thief(conclusion: Conclusion, rule: Rule) -> str:
     """A rule of another root cause that comes first on this example, or an empty text."""
     if not conclusion.diagnoses:
         return "nothing (it is no root)"
     first = conclusion.diagnoses[0].finding.rule
-    if first.root_cause == rule.root_cause or roles.get(first.id) != "cause":
+    if first.root_cause == rule.root_cause or first.role != "cause":
         return ""
     return f"{first.id} ({first.root_cause})"

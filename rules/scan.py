@@ -210,10 +210,6 @@ class Scanner:
         leaf = self.leaves[target].leaf
         return Judge("" if leaf.contains else source_of(leaf), leaf.ignore_case, leaf.contains, leaf.not_contains, self._needs[target])
 
-    def match_line(self, index: int, text: str) -> dict[str, str] | None:
-        """The captures of leaf `index` on one line, outside any scan (explain, lint)."""
-        return self._captures(index, text, set())
-
 
 def leaves_of(node: Node) -> list[Leaf]:
     """All leaves below a match node, in order."""
