@@ -22,6 +22,11 @@ class Several:
             self._names.append(bundle.name if number == 1 else f"{bundle.name} ({number})")
 
     @property
+    def roots(self) -> list[str]:
+        """The names that members' paths begin with, one for each bundle."""
+        return list(self._names)
+
+    @property
     def size(self) -> int:
         return sum(bundle.size for bundle in self.bundles)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forensics import firsts, job
 from forensics.advice import collect_next
 from forensics.ingest import Scan
 from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, Note, Triage, Unexplained
@@ -33,6 +34,7 @@ def summarise(
     best = found.diagnoses[0] if found.diagnoses else None
     wanting = best is None or best.level != "high"
     collective = any(finding.rule.layer == "collective" for finding in found.findings)
+    nodes, attempts = job.nodes(scan, found), job.attempts(found)
     titles = {finding.rule.id: filled_title(finding) for finding in found.findings}
     return Triage(
         version=version,
@@ -40,13 +42,16 @@ def summarise(
         bundle=bundle,
         diagnoses=found.diagnoses,
         unexplained=unexplained[:UNEXPLAINED],
-        first_errors=scan.first_errors[:FIRST_ERRORS],
+        first_errors=firsts.folded(scan.first_errors)[:FIRST_ERRORS],
         codes=_codes(scan, found),
         facts=_facts(scan.facts),
         coverage=Coverage(scan.lines, sum(member.lines_parsed for member in scan.files), scan.error_lines, explained, scan.files),
         notes=[*notes, *scan.notes, *_remarks(rules, leaves, scan, found, len(unexplained))],
-        collect_next=collect_next(kinds, collective) if wanting else [],
+        collect_next=[*job.wanted(nodes, attempts), *(collect_next(kinds, collective) if wanting else [])],
         titles={ident: titles[ident] for diagnosis in found.diagnoses for ident in diagnosis.explains if ident in titles},
+        nodes=nodes,
+        attempts=attempts,
+        first_by_layer=firsts.by_layer(scan.first_errors, scan.errors),
     )
 
 

@@ -67,7 +67,7 @@ def test_the_terminal_report_in_full() -> None:
 def test_every_text_is_used() -> None:
     """A text nobody shows is one that nobody keeps right."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(forensics.__file__).parent.rglob("*.py") if path.name != "strings.py")
-    families = ("level.", "status.", "stage.", "provenance.")
+    families = ("level.", "status.", "stage.", "provenance.", "compared.")
     assert [key for key in TABLE if not key.startswith(families) and not re.search(rf"""["']{re.escape(key.removesuffix(".1"))}["']""", source)] == []
 
 
