@@ -14,7 +14,8 @@ class Several:
 
     def __init__(self, bundles: Sequence[Bundle]) -> None:
         self.bundles = list(bundles)
-        self.name = " + ".join(bundle.name for bundle in bundles)
+        names = [bundle.name for bundle in bundles]
+        self.name = " + ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
         taken: dict[str, int] = {}
         self._names = []
         for bundle in bundles:

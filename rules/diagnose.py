@@ -10,8 +10,9 @@ import msgspec
 from rules import causes, confidence, scan
 from rules.echoes import echoes, placed
 from rules.evaluate import Evaluator, Evidences, order
-from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Scope, Text
+from rules.model import LAYERS, Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Scope, Text
 from rules.origin import begin
+from rules.places import device_of
 from rules.seats import Attempt
 
 EVIDENCE = 10
@@ -126,7 +127,16 @@ def _attempt_of(finding: Finding, attempts: list[Attempt]) -> int | None:
 
 
 def _scope(finding: Finding, attempts: list[Attempt], began: list[Began]) -> Scope:
-    """Where a diagnosis is. Who waited says whom it waited for, not itself."""
+    """Where a diagnosis is. Who waited says whom it waited for, not itself; what a card or its driver says is of the process on that card."""
+    scope = finding.scope
+    if finding.rule.layer in LAYERS[:4]:
+        deciding = finding.hits[: finding.deciding]
+        device = next((device for hit in deciding if (device := device_of(hit)) is not None), None)
+        near = [one for one in began if one.sure != "low" and one.node == scope.node and one.device is not None]
+        if device is None and near and all(hit.node == scope.node for hit in deciding):
+            device = near[0].device
+        found = placed(Scope(scope.node, device, scope.rank, None), attempts) if device is not None else scope
+        return found if found.pid is not None else Scope(scope.node, device, scope.rank, scope.pid)
     if finding.rule.root_cause in WAITING and finding.rule.layer in ("collective", "framework"):
         number = _attempt_of(finding, attempts)
         for one in began:
@@ -140,7 +150,7 @@ def _at_place(weight: confidence.Weight, finding: Finding, attempts: list[Attemp
     clear = [one for one in began if one.sure == "high" and (one.rank is not None or one.pid is not None)]
     if finding.rule.role != "cause" or finding.rule.layer in ("collective", "environment") or not clear:
         return weight
-    scopes = [Scope(hit.node, hit.device, hit.rank, hit.pid) for hit in finding.hits[:32] if hit.leaf >= 0]
+    scopes = [Scope(hit.node, device_of(hit), hit.rank, hit.pid) for hit in finding.hits[:32] if hit.leaf >= 0]
     places = [placed(scope, attempts) for scope in scopes]
     known = [place for place in places if place.rank is not None or place.pid is not None]
     if not known:

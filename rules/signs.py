@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from rules.model import FactRow, Finding, FirstRow, Hit, Remark, Sign, Text
+from rules.places import device_of
 from rules.seats import Attempt, Seat, missing_seat, numbers
 
 SLACK = 2_000_000
@@ -77,7 +78,7 @@ class Own:
         if found is None and rank is not None:
             found = self.attempt.of_rank(rank)
         if found is None and (line.node or self._one_node):
-            found = self.attempt.of_device(line.node, line.device)
+            found = self.attempt.of_device(line.node, device_of(line) if isinstance(line, Hit) else line.device)
         if found is not None and not found.known and line.node == found.node:
             found.known, found.pid = True, found.pid if found.pid is not None else line.pid  # its logs are here, if not those of its start
         return found

@@ -6,7 +6,7 @@ import shlex
 
 from forensics.report.data import FILE
 from forensics.report.figures import Clock, number
-from forensics.report.job_words import FEW_NODES, attempt_rows, began_words, node_rows, origins, reasons
+from forensics.report.job_words import FEW_NODES, attempt_rows, began_words, node_heading, node_rows, origins, reasons
 from forensics.report.page import Look, Page
 from forensics.report.strings import of, say
 from forensics.report.words import (
@@ -127,7 +127,7 @@ def _job(page: Page, triage: Triage, clock: Clock) -> None:
             page.row("", sign + (f"  {where}" if where else ""), indent=9, column=0)
     rows = node_rows(triage, look.verbose, lang)
     if rows or (look.verbose and len(triage.nodes) > 1):
-        _listed(page, say(lang, "nodes-heading"), rows, FEW_NODES)
+        _listed(page, node_heading(triage.nodes, lang), rows, FEW_NODES)
         if not look.verbose and len(rows) < len(triage.nodes):
             page.put(say(lang, "nodes-more", n=len(triage.nodes) - len(rows)), "dim", indent=2)
     _listed(page, say(lang, "attempts-heading"), attempt_rows(triage, clock, lang), SOME)

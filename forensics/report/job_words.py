@@ -82,6 +82,7 @@ def attempt_rows(triage: Triage, clock: Clock, lang: str) -> list[tuple[str, str
     return rows
 
 
-def compared(nodes: Sequence[NodeSeen]) -> bool:
-    """Whether the clocks of nodes were compared."""
-    return any(node.ahead is not None for node in nodes)
+def node_heading(nodes: Sequence[NodeSeen], lang: str) -> str:
+    """With the node that the clocks of the others are compared with, where they are."""
+    reference = next((node.name for node in nodes if node.ahead == 0), "")
+    return say(lang, "nodes-against", v=reference) if reference else say(lang, "nodes-heading")

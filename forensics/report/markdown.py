@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forensics.report.figures import Clock, number
-from forensics.report.job_words import attempt_rows, began_words, node_rows, origins, reasons
+from forensics.report.job_words import attempt_rows, began_words, node_heading, node_rows, origins, reasons
 from forensics.report.page import Look
 from forensics.report.strings import of, say
 from forensics.report.words import (
@@ -101,7 +101,7 @@ def _job(triage: Triage, look: Look, clock: Clock) -> list[str]:
         parts.append(f"**{say(lang, f'level.{began.sure}')}** {code_span(where)}")
         parts.append("\n".join(f"- {prose(reason)}{f' {code_span(line)}' if line else ''}" for reason, line in reasons(began, lang)))
     if len(triage.nodes) > 1:
-        parts += _list(say(lang, "nodes-heading"), [f"{code_span(name)} {prose(text)}" for name, text in node_rows(triage, True, lang)], look)
+        parts += _list(node_heading(triage.nodes, lang), [f"{code_span(name)} {prose(text)}" for name, text in node_rows(triage, True, lang)], look)
     attempts = [f"{code_span(number)} {prose(text)}" for number, text in attempt_rows(triage, clock, lang)]
     return parts + _list(say(lang, "attempts-heading"), attempts, look)
 

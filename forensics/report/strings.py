@@ -46,6 +46,7 @@ TABLE: dict[str, Text] = {
     "waited": Text("{n} of {total} ranks only waited", "{total} 个 rank 中有 {n} 个只是在等待"),
     "no-logs": Text("no log of it in the bundle", "日志包中没有它的日志"),
     "nodes-heading": Text("Nodes", "节点"),
+    "nodes-against": Text("Nodes, clocks against that of {v}", "节点（时钟以 {v} 为准）"),
     "nodes-more": Text("The other {n} nodes: --verbose shows them", "其余 {n} 个节点用 --verbose 查看"),
     "nodes-more.1": Text("The other node: --verbose shows it", "其余 1 个节点用 --verbose 查看"),
     "node-silent": Text("no logs in the bundle, others speak of it", "日志包中没有该节点的日志，仅由其他节点提到"),
