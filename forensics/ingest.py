@@ -382,7 +382,7 @@ class _Merge:
                 hosts.setdefault(fact.file_id, set()).add(fact.value)
         traces = [
             Trace(
-                state.told.file_id, state.root, state.told.node, (state.hosts or set()) | hosts.get(state.told.file_id, set()),
+                state.told.file_id, state.root, state.told.node, state.file.path, (state.hosts or set()) | hosts.get(state.told.file_id, set()),
                 servers.get(state.told.file_id, set()), state.pid,
             )
             for state in self.states

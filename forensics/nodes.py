@@ -1,12 +1,13 @@
 """Which machine each file of a bundle is from, told by what the files say, and by where they lie only where they say nothing.
 
-Folders and archives that nobody can mistake for a machine hold files of one machine ("places"): a bundle of several, a folder named after
-a node. A place has the name of its host (from syslog heads and HOSTNAME), where it has one that no other machine shares; else the name
+A bundle of several, a folder named after a node, and folders side by side of which each is of another machine are "places": they hold
+files of one machine. A place has the name of its host (from syslog heads and HOSTNAME), where it has one that no other machine shares; else the name
 its path gives it; else the address of the server that its processes state when they join a job; else the name of the bundle.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -27,10 +28,15 @@ class Trace(msgspec.Struct):
     """The bundle it is from, where there are several."""
     path_node: str
     """What its path says; empty where it says nothing."""
+    path: str = ""
     hosts: set[str] = msgspec.field(default_factory=set)
     servers: set[str] = msgspec.field(default_factory=set)
     """Addresses that its processes state as their own."""
     pid: int | None = None
+
+
+Place = tuple[str, str, str]
+"""Bundle, node by the path, and folder; empty where it is not told apart by that."""
 
 
 class Machine(msgspec.Struct):
@@ -48,16 +54,14 @@ class Machine(msgspec.Struct):
 
 def name_files(traces: Iterable[Trace]) -> tuple[dict[int, str], list[Machine]]:
     """File id -> machine, of files whose machine is known, and the machines in order of their names. Depends on the traces alone."""
-    places: dict[tuple[str, str], list[Trace]] = {}
-    for trace in traces:
-        places.setdefault((trace.root, trace.path_node), []).append(trace)
+    places = _places(list(traces))
     hosts = {key: {host for trace in found for host in trace.hosts if host.lower() not in _NAMELESS} for key, found in places.items()}
     servers = {key: {server for trace in found for server in trace.servers} for key, found in places.items()}
     claimed = _claimed(places, hosts, servers)
     names: dict[int, str] = {}
     machines: dict[str, Machine] = {}
 
-    def put(key: tuple[str, str], found: list[Trace], name: str, why: str) -> None:
+    def put(key: Place, found: list[Trace], name: str, why: str) -> None:
         machine = machines.setdefault(name, Machine(name, why))
         machine.hosts |= {host for trace in found for host in trace.hosts if host.lower() not in _NAMELESS}
         machine.servers |= {server for trace in found for server in trace.servers}
@@ -66,7 +70,7 @@ def name_files(traces: Iterable[Trace]) -> tuple[dict[int, str], list[Machine]]:
         names.update((trace.file_id, name) for trace in found)
 
     for key, found in sorted(places.items()):
-        root, path_node = key
+        root, path_node, _ = key
         host = next(iter(hosts[key])) if len(hosts[key]) == 1 else ""
         if host and claimed[host]:
             put(key, found, host, "host")
@@ -82,14 +86,43 @@ def name_files(traces: Iterable[Trace]) -> tuple[dict[int, str], list[Machine]]:
     return names, sorted(machines.values(), key=lambda machine: machine.name)
 
 
-def _claimed(
-    places: dict[tuple[str, str], list[Trace]], hosts: dict[tuple[str, str], set[str]], servers: dict[tuple[str, str], set[str]]
-) -> dict[str, bool]:
+def _places(traces: list[Trace]) -> dict[Place, list[Trace]]:
+    """Files by the place they lie in."""
+    out: dict[Place, list[Trace]] = {}
+    loose = []
+    for trace in traces:
+        if trace.root or trace.path_node:
+            out.setdefault((trace.root, trace.path_node, ""), []).append(trace)
+        else:
+            loose.append(trace)
+    common = os.path.commonpath([trace.path for trace in loose]) if loose else ""
+    depth = len(common.split("/")) if common else 0
+    parts: dict[str, list[Trace]] = {}
+    for trace in loose:
+        folders = trace.path.split("/")[:-1]
+        parts.setdefault(folders[depth] if len(folders) > depth else "", []).append(trace)
+    known = [_identity(part) for folder, part in parts.items() if folder]
+    told = [identity for identity in known if identity]
+    if len(told) > 1 and len(set(told)) == len(told) and all(len(identity) == 1 for identity in told):
+        for folder, part in parts.items():
+            out.setdefault(("", "", folder), []).extend(part)
+    elif loose:
+        out[("", "", "")] = loose
+    return out
+
+
+def _identity(part: list[Trace]) -> frozenset[str]:
+    """The hosts of a folder's files, or the servers where they name no host."""
+    hosts = frozenset(host for trace in part for host in trace.hosts if host.lower() not in _NAMELESS)
+    return hosts or frozenset(server for trace in part for server in trace.servers)
+
+
+def _claimed(places: dict[Place, list[Trace]], hosts: dict[Place, set[str]], servers: dict[Place, set[str]]) -> dict[str, bool]:
     """Host -> whether it names one machine: places that share it must not differ in what their paths or their processes say."""
     out = {}
     for host in {host for found in hosts.values() for host in found}:
         sharing = [key for key in places if host in hosts[key]]
-        paths = {path for _, path in sharing if path}
+        paths = {path for _, path, _ in sharing if path}
         addresses = [servers[key] for key in sharing if servers[key]]
         same = all(one & other for one in addresses for other in addresses)
         out[host] = len(paths) <= 1 and same

@@ -128,21 +128,21 @@ def _attempt_of(finding: Finding, attempts: list[Attempt]) -> int | None:
 
 def _scope(finding: Finding, attempts: list[Attempt], began: list[Began]) -> Scope:
     """Where a diagnosis is. Who waited says whom it waited for, not itself; what a card or its driver says is of the process on that card."""
-    scope = finding.scope
+    scope, number = finding.scope, _attempt_of(finding, attempts)
+    own = [attempt for attempt in attempts if attempt.number == number] or attempts
     if finding.rule.layer in LAYERS[:4]:
         deciding = finding.hits[: finding.deciding]
         device = next((device for hit in deciding if (device := device_of(hit)) is not None), None)
         near = [one for one in began if one.sure != "low" and one.node == scope.node and one.device is not None]
         if device is None and near and all(hit.node == scope.node for hit in deciding):
             device = near[0].device
-        found = placed(Scope(scope.node, device, scope.rank, None), attempts) if device is not None else scope
+        found = placed(Scope(scope.node, device, scope.rank, None), own) if device is not None else scope
         return found if found.pid is not None else Scope(scope.node, device, scope.rank, scope.pid)
     if finding.rule.root_cause in WAITING and finding.rule.layer in ("collective", "framework"):
-        number = _attempt_of(finding, attempts)
         for one in began:
             if one.sure != "low" and (one.attempt == number or len(began) == 1):
                 return Scope(one.node, one.device, one.rank, one.pid)
-    return placed(finding.scope, attempts)
+    return placed(scope, own)
 
 
 def _at_place(weight: confidence.Weight, finding: Finding, attempts: list[Attempt], began: list[Began]) -> confidence.Weight:

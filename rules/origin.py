@@ -66,7 +66,7 @@ def _judged(attempt: Attempt, own: signs.Own, facts: Sequence[FactRow], doubt: M
     limits = signs.limits(own, facts)
     signs.own_word(own, scores)
     signs.never_joined(own, scores)
-    signs.graph(own, scores)
+    signs.graph(own, scores, waiting)
     early = signs.own_errors(own, scores, waiting, gave_up, limits, doubt)
     signs.silence(own, scores, waiting, early)
     signs.other_call(own, scores)

@@ -70,7 +70,18 @@ class Attempt(msgspec.Struct):
         return near[0] if len(near) == 1 else found[0] if len(found) == 1 else None
 
     def of_group(self, group: str, rank: int) -> Seat | None:
-        return next((seat for seat in self.seats if seat.groups.get(group) == rank), None)
+        """By the rank in a group; of a member nobody has logs of, by the even steps in which groups take their ranks."""
+        members = {own: seat for seat in self.seats if (own := seat.groups.get(group)) is not None and seat.rank is not None}
+        if rank in members:
+            return members[rank]
+        places = sorted((own, seat.rank) for own, seat in members.items() if seat.rank is not None)
+        if len(places) < 2:
+            return None
+        (first, begin), (last, end) = places[0], places[-1]
+        step, rest = divmod(end - begin, last - first)
+        if rest or any(place != begin + (own - first) * step for own, place in places):
+            return None
+        return self.of_rank(begin + (rank - first) * step)
 
 
 def attempts(remarks: Sequence[Remark], processes: Iterable[tuple[str, int, int | None, int | None, int | None]]) -> list[Attempt]:

@@ -148,11 +148,16 @@ def never_joined(own: Own, scores: Scores) -> None:
         scores.groups[seat.number] = frozenset(absent)
 
 
+def waited(remark: Remark) -> bool:
+    """Whether it says that its process waited for another; a copy that failed did not."""
+    return remark.kind in ("task", "wait", "link", "p2p", "watchdog") and ("type" not in remark.values or "WAIT" in remark.values["type"].upper())
+
+
 def waits(own: Own) -> list[Seat]:
     """Seats that say they waited for somebody."""
     found: dict[int, Seat] = {}
     for remark in own.remarks:
-        if remark.kind in ("task", "wait", "link", "p2p", "watchdog") and (seat := _waiter(own, remark)) is not None:
+        if waited(remark) and (seat := _waiter(own, remark)) is not None:
             found.setdefault(seat.number, seat)
     return list(found.values())
 
@@ -162,13 +167,13 @@ def _waiter(own: Own, remark: Remark) -> Seat | None:
     return own.of(remark, rank)
 
 
-def graph(own: Own, scores: Scores) -> None:
+def graph(own: Own, scores: Scores, waiting: set[int]) -> None:
     """Whom everybody ends up waiting for: the seat at the end of the arrows that waits for nobody itself."""
     arrows: dict[int, set[int]] = defaultdict(set)
     shown: dict[int, Remark] = {}
     tags = _tags(own)
     for remark in own.remarks:
-        if remark.kind not in ("wait", "link", "p2p"):
+        if remark.kind not in ("wait", "link", "p2p") or not waited(remark):
             continue
         one, other = _waiter(own, remark), _awaited(own, remark, tags)
         if one is not None and other is not None and one is not other:
@@ -179,8 +184,9 @@ def graph(own: Own, scores: Scores) -> None:
     ends: Counter[int] = Counter()
     for start in arrows:
         for end in _reached(start, arrows):
-            if end not in arrows:
+            if end not in arrows and end not in waiting:
                 ends[end] += 1
+    unseen = all(not own.attempt.seats[end].known for end in ends)
     for end, times in ends.items():
         seat = own.attempt.seats[end]
         reason = Text(
@@ -189,7 +195,9 @@ def graph(own: Own, scores: Scores) -> None:
         )
         if len(arrows) == 1:
             reason = Text("the one rank that says whom it waits for waits for it", "唯一报出等待对象的 rank 等待的就是它")
-        scores.add(seat, 2.5 * times / len(arrows), "waits", reason, shown.get(end))
+        # chains that end at several ranks without logs do not tell which of these began it, however long they are
+        points = 2.5 * times / len(arrows) if len(ends) == 1 or not unseen else 2.5 / len(ends) ** 0.5
+        scores.add(seat, points, "waits", reason, shown.get(end))
 
 
 def _reached(start: int, arrows: Mapping[int, set[int]]) -> set[int]:
@@ -288,7 +296,7 @@ def gave_up(own: Own, waits: Sequence[Seat]) -> int | None:
     """When the ranks that waited began to give up: the second of them, as a single stamp may be wrong."""
     first: dict[int, int] = {}
     for remark in own.remarks:
-        if remark.kind in ("task", "wait", "link", "p2p", "watchdog") and remark.ts is not None and (seat := _waiter(own, remark)) is not None:
+        if waited(remark) and remark.ts is not None and (seat := _waiter(own, remark)) is not None:
             first[seat.number] = min(first.get(seat.number, remark.ts), remark.ts)
     times = sorted(first.values())
     return times[min(1, len(times) - 1)] if times else None

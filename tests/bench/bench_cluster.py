@@ -41,14 +41,16 @@ def faults(found: Triage, answer: Answer, logs: bool) -> list[str]:
     began = found.began[-1] if found.began else None
     if began is None:
         return ["nothing said of where it began"]
+    if not logs and began.sure == "low" and not began.logs:
+        return []  # nobody said more than that it is among those without logs
     if began.node not in (answer.node, answer.server):
         wrong.append(f"node {began.node}, not {answer.node}")
     if began.device != answer.device:
         wrong.append(f"device {began.device}, not {answer.device}")
     if began.rank != answer.rank:
         wrong.append(f"rank {began.rank}, not {answer.rank}")
-    if logs and (not found.diagnoses or found.diagnoses[0].finding.rule.root_cause != answer.slug):
-        wrong.append(f"cause {found.diagnoses[0].finding.rule.root_cause if found.diagnoses else 'none'}, not {answer.slug}")
+    if logs and (not found.diagnoses or found.diagnoses[0].finding.rule.root_cause not in answer.slugs):
+        wrong.append(f"cause {found.diagnoses[0].finding.rule.root_cause if found.diagnoses else 'none'}, not {answer.slugs}")
     known = {node.name: node.ahead / 1e6 for node in found.nodes if node.ahead is not None and node.name in answer.skews}
     reference = next((node.name for node in found.nodes if node.ahead == 0), "")
     for name, ahead in known.items():

@@ -54,7 +54,8 @@ class Answer(msgspec.Struct):
     device: int
     rank: int
     pid: int
-    slug: str
+    slugs: list[str]
+    """Of the root cause; where nobody logged it, also those of what the others felt."""
     skews: dict[str, float]
     missing: list[str]
 
@@ -79,10 +80,10 @@ class Cluster:
 
     def answer(self) -> Answer:
         node = self.culprit // WIDTH
-        slug = {"ecc": "ecc-hardware-fault", "hang": "hccl-peer-exit", "killed": "host-oom"}[self.plan.fault]
+        slugs = {"ecc": ["ecc-hardware-fault"], "hang": ["hccl-peer-exit", "hccl-notify-wait-timeout"], "killed": ["host-oom"]}[self.plan.fault]
         skews = {host: round(skew, 3) for host, skew in zip(self.hosts, self.skews, strict=True)}
         missing = [self.hosts[k] for k in sorted(self.missing)]
-        return Answer(self.hosts[node], self.servers[node], self.culprit % WIDTH, self.culprit, self.pids[-1][self.culprit], slug, skews, missing)
+        return Answer(self.hosts[node], self.servers[node], self.culprit % WIDTH, self.culprit, self.pids[-1][self.culprit], slugs, skews, missing)
 
     # ------------------------------------------------------------ stamps
 
