@@ -22,8 +22,7 @@ from forensics.origin import Origin, of_path
 from forensics.pool import Failed, Pool
 from forensics.result import FirstError, Member, Note
 from forensics.scan_worker import EXTRA, FEW, PER_FILE, First, Found, ScanWork, Seen
-from forensics.skew import Skew, between
-from parsers.clock import SECOND
+from forensics.skew import Skew, between, take_off, zones
 from rules.model import FactRow, Hit, MetricRow, Remark
 from rules.scan import Scanner
 
@@ -44,9 +43,6 @@ ALL_TWINS = 100_000
 """The same of all files together."""
 REMARKS = 200_000
 """Remarks on the job kept of all files; each says something that its process has not said before."""
-HALF_HOUR = 1800
-NEAR_ZONE = 840
-"""Seconds by which a clock that is off, and a late start, may keep the time of a join from a whole zone."""
 FACTS = 100_000
 METRICS = 1_000_000
 
@@ -341,11 +337,11 @@ class _Merge:
             self._state(file.file_id)
         self._leave()
         machines = self._name()
-        zones = self._zones()
+        stated = zones(self.remarks)
         told = []
         for state in self.states:
             one = state.told
-            one.zones = zones.get(one.file_id, ())
+            one.zones = (stated[one.file_id],) if one.file_id in stated else ()
             if one.twins:
                 one.twins = {key: ts for key, ts in one.twins.items() if ts >= 0}
             if state.pid is not None and state.file.kind in ("plog", "device"):
@@ -399,32 +395,16 @@ class _Merge:
             self.metrics = [(msgspec.structs.replace(row, node=names.get(row.file_id) or row.node), clock) for row, clock in self.metrics]
         return machines
 
-    def _zones(self) -> dict[int, tuple[int, ...]]:
-        """The zone of files that print when their process joined a group whose name holds the moment at which it was made."""
-        out: dict[int, tuple[int, ...]] = {}
-        for remark, clock in self.remarks:
-            if remark.kind != "join" or clock != "local" or remark.ts is None or "epoch" not in remark.values or remark.file_id in out:
-                continue
-            apart = (remark.ts - int(remark.values["epoch"])) // SECOND
-            near = round(apart / HALF_HOUR) * HALF_HOUR
-            if abs(apart - near) <= NEAR_ZONE and -12 * 3600 <= near <= 14 * 3600:
-                out[remark.file_id] = (near,)
-        return out
-
     def _compare(self, clocks: dict[int, FileClock]) -> dict[str, Skew]:
         """Bring remarks to UTC, see by them how far the clocks of the nodes are apart, and have all clocks take that off."""
         for remark, clock in self.remarks:
             remark.ts = clocks[remark.file_id].utc(remark.ts, clock)
-        skews = between((remark for remark, _ in self.remarks), sorted({state.told.node for state in self.states} - {""}))
-        moved: dict[tuple[FileClock, int], FileClock] = {}
-        shifts = {node: skew.shift for node, skew in skews.items() if skew.shift}
-        for state in self.states if shifts else ():
-            if shift := shifts.get(state.told.node):
-                file_clock = clocks[state.told.file_id]
-                clocks[state.told.file_id] = moved.setdefault((file_clock, shift), msgspec.structs.replace(file_clock, shift=shift))
+        nodes = {state.told.file_id: state.told.node for state in self.states if state.told.node}
+        skews = between((remark for remark, _ in self.remarks), sorted(set(nodes.values())))
+        shifts = take_off(skews, clocks, nodes)
         for remark, _ in self.remarks:
             if remark.ts is not None:
-                remark.ts -= shifts.get(remark.node, 0) if remark.file_id >= 0 else 0
+                remark.ts -= shifts.get(nodes.get(remark.file_id, ""), 0)
         return skews
 
     def _first_errors(self, clocks: dict[int, FileClock]) -> list[FirstError]:

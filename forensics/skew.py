@@ -7,14 +7,20 @@ one event by many clocks. Where a machine has none of these, the failures that a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median, median_low
 
 import msgspec
 
+from forensics.clocks import FileClock
+from parsers.clock import SECOND
 from rules.model import Remark
 
-SECOND = 1_000_000
+HALF_HOUR = 1800
+ODD_ZONES = frozenset({-7, -5, 7, 9, 11, 13, 19, 21})
+"""Half hours that are zones of some country without being whole hours."""
+NEAR_ZONE = 840
+"""Seconds by which a clock that is off, and a late start, may keep the time of a join from a whole zone."""
 ROUNDS = 12
 FLOOR = SECOND // 2
 """Members of a communicator log its birth within this time of each other, at best."""
@@ -141,3 +147,30 @@ def _by_failures(node: str, failures: dict[str, Stamps], ahead: dict[str, float]
         if node in stamps and len(known) > 1:
             apart.append(stamps[node] - median(known))
     return Skew(node, round(median(apart)), ROUGH, len(apart), "failures") if apart else Skew(node, 0, 0, 0, "none")
+
+
+def zones(remarks: Iterable[tuple[Remark, str]]) -> dict[int, int]:
+    """File -> seconds east of UTC, of files whose process joined a group that is named after the moment at which it was made. `remarks`
+    with printed times and the clocks that printed them."""
+    out: dict[int, int] = {}
+    for remark, clock in remarks:
+        if remark.kind != "join" or clock != "local" or remark.ts is None or "epoch" not in remark.values:
+            continue
+        apart = (remark.ts - int(remark.values["epoch"])) // SECOND
+        near = round(apart / HALF_HOUR) * HALF_HOUR
+        if near % 3600 and near // HALF_HOUR not in ODD_ZONES:
+            continue
+        if abs(apart - near) <= NEAR_ZONE and -12 * 3600 <= near <= 14 * 3600:
+            out.setdefault(remark.file_id, near)
+    return out
+
+
+def take_off(skews: Mapping[str, Skew], clocks: dict[int, FileClock], nodes: Mapping[int, str]) -> dict[str, int]:
+    """Have the clocks of all files (`nodes`: file -> node) take off what their node is ahead; node -> microseconds, of nodes that are."""
+    shifts = {node: skew.shift for node, skew in skews.items() if skew.shift}
+    moved: dict[tuple[FileClock, int], FileClock] = {}  # there may be a million files, and few different clocks
+    for file_id, node in nodes.items() if shifts else ():
+        if shift := shifts.get(node):
+            clock = clocks[file_id]
+            clocks[file_id] = moved.setdefault((clock, shift), msgspec.structs.replace(clock, shift=shift))
+    return shifts

@@ -96,11 +96,12 @@ def _gap(one: Finding, other: Finding) -> int:
 def _nearest(able: list[int], effect: Finding, findings: list[Finding]) -> list[int]:
     """Of the causes that a symptom can follow from, those that are closest to it. Symptoms that pass from one process to another belong to
     all causes of their time; others to those of their own process or log, and to what a whole node feels."""
+    able = [n for n in able if _gap(findings[n], effect) <= APART] or able
     if len(able) < 2:
         return able
     pids, files = _pids(effect), _files(effect)
     own = [n for n in able if pids & _pids(findings[n]) or files & _files(findings[n])]
-    timed = [n for n in able if effect.first is not None and findings[n].first is not None and _gap(findings[n], effect) <= APART]
+    timed = [n for n in able if effect.first is not None and findings[n].first is not None]
     if effect.rule.layer in ("collective", "framework", "application"):
         kept = {*own, *timed}
     else:

@@ -8,19 +8,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rules import causes, confidence, scan
-from rules.echoes import echoes, placed
+from rules.echoes import echoes
 from rules.evaluate import Evaluator, Evidences, order
-from rules.model import LAYERS, Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Scope, Text
+from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Text
 from rules.origin import begin
-from rules.places import device_of
+from rules.places import at_place, attempt_of, scope_of
 from rules.seats import Attempt
 
 EVIDENCE = 10
 """Lines cited for one diagnosis."""
-WAITING = frozenset({"hccl-peer-exit", "hccl-notify-wait-timeout", "hccl-connect-timeout", "slow-rank", "host-process-hang"})
-"""Root causes whose lines are told by those who waited: where it was is where the job began to fail."""
-AT_THE_ORIGIN, ELSEWHERE = 0.25, 0.9
-"""What a finding gains of the rest to certainty at the place where the job began to fail, and what it keeps elsewhere."""
 DIAGNOSES = 12
 """Roots shown; further ones are consequences of a storm, not knowledge."""
 
@@ -72,7 +68,7 @@ def diagnose(
 
 def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None, attempts: list[Attempt], began: list[Began]) -> list[Diagnosis]:
     """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
-    weights = {n: _at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n in causes.roots(findings, graph)}
+    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n in causes.roots(findings, graph)}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:
@@ -104,8 +100,8 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
                 why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause})),
                 echoes=echoes([findings[n] for n in following], attempts),
-                attempt=_attempt_of(finding, attempts) if len(attempts) > 1 else None,
-                scope=_scope(finding, attempts, began),
+                attempt=attempt_of(finding, attempts) if len(attempts) > 1 else None,
+                scope=scope_of(finding, attempts, began),
             )
         )
     return out
@@ -114,54 +110,6 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
 def _rivals(place: int, leaders: list[Finding]) -> list[int]:
     """The places of those that explain the same thing, itself among them."""
     return [n for n, other in enumerate(leaders) if n == place or causes.contend(leaders[place], other)]
-
-
-def _attempt_of(finding: Finding, attempts: list[Attempt]) -> int | None:
-    """The attempt that the deciding lines are of: by their process, else by their time."""
-    for hit in finding.hits[: finding.deciding]:
-        for attempt in attempts:
-            if hit.pid is not None and any(seat.pid == hit.pid and seat.node == hit.node for seat in attempt.seats):
-                return attempt.number
-    started = [attempt.number for attempt in attempts if attempt.first is not None and finding.first is not None and attempt.first <= finding.first]
-    return started[-1] if started else None
-
-
-def _scope(finding: Finding, attempts: list[Attempt], began: list[Began]) -> Scope:
-    """Where a diagnosis is. Who waited says whom it waited for, not itself; what a card or its driver says is of the process on that card."""
-    scope, number = finding.scope, _attempt_of(finding, attempts)
-    own = [attempt for attempt in attempts if attempt.number == number] or attempts
-    if finding.rule.layer in LAYERS[:4]:
-        deciding = finding.hits[: finding.deciding]
-        device = next((device for hit in deciding if (device := device_of(hit)) is not None), None)
-        near = [one for one in began if one.sure != "low" and one.node == scope.node and one.device is not None]
-        if device is None and near and all(hit.node == scope.node for hit in deciding):
-            device = near[0].device
-        found = placed(Scope(scope.node, device, scope.rank, None), own) if device is not None else scope
-        return found if found.pid is not None else Scope(scope.node, device, scope.rank, scope.pid)
-    if finding.rule.root_cause in WAITING and finding.rule.layer in ("collective", "framework"):
-        for one in began:
-            if one.sure != "low" and (one.attempt == number or len(began) == 1):
-                return Scope(one.node, one.device, one.rank, one.pid)
-    return placed(scope, own)
-
-
-def _at_place(weight: confidence.Weight, finding: Finding, attempts: list[Attempt], began: list[Began]) -> confidence.Weight:
-    """A finding at the place where the job began to fail weighs more than one elsewhere."""
-    clear = [one for one in began if one.sure == "high" and (one.rank is not None or one.pid is not None)]
-    if finding.rule.role != "cause" or finding.rule.layer in ("collective", "environment") or not clear:
-        return weight
-    scopes = [Scope(hit.node, device_of(hit), hit.rank, hit.pid) for hit in finding.hits[:32] if hit.leaf >= 0]
-    places = [placed(scope, attempts) for scope in scopes]
-    known = [place for place in places if place.rank is not None or place.pid is not None]
-    if not known:
-        return weight
-    here = any(
-        (one.rank is not None and place.rank == one.rank) or (one.pid is not None and (place.node, place.pid) == (one.node, one.pid))
-        for one in clear
-        for place in known
-    )
-    value = weight.value + (1 - weight.value) * AT_THE_ORIGIN if here else weight.value * ELSEWHERE
-    return msgspec.structs.replace(weight, value=min(value, 0.97))
 
 
 def _evidence(finding: Finding, support: list[Finding], following: list[Finding]) -> list[Evidence]:
