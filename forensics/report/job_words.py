@@ -72,7 +72,7 @@ def attempt_rows(triage: Triage, clock: Clock, lang: str) -> list[tuple[str, str
     rows = []
     for attempt in triage.attempts:
         parts = [say(lang, "attempt-ranks", n=attempt.ranks or attempt.logs_of, known=attempt.logs_of)]
-        if attempt.began is not None:
+        if attempt.began is not None and attempt.began.sure != "low":
             where = scope_words(Scope(attempt.began.node, attempt.began.device, attempt.began.rank), lang)
             where = where or (say(lang, "ranks", v=numbers(attempt.began.ranks)) if attempt.began.ranks else "")
             parts += [say(lang, "attempt-began", where=where)] if where else []
