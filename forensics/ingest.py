@@ -230,7 +230,10 @@ class _Merge:
         hit.line_no += state.lines + 1
         hit.byte_offset += seen.segment.base
         hit.node = origin.node or hit.node
-        if hit.device is None:
+        own = state.file.kind == "device" and origin.pid is not None  # lines of a card's helpers number processes and cards in their own way
+        if own:
+            hit.pid = origin.pid
+        if hit.device is None or (own and origin.device is not None):
             hit.device = origin.device
         if hit.rank is None:
             hit.rank = origin.rank
@@ -293,12 +296,13 @@ class _Merge:
     def _remarks(self, seen: Seen, state: _State) -> None:
         for one in seen.noted:
             head, remark = one.record, one.remark
-            pid = head.pid if head.pid is not None else self.origin.pid
+            own = state.file.kind == "device" and self.origin.pid is not None
+            pid = head.pid if head.pid is not None and not own else self.origin.pid
             key = (state.file.file_id, pid, remark.kind, *remark.values.items())
             if key in self.said or len(self.said) >= REMARKS:
                 continue
             self.said.add(key)
-            device = head.device if head.device is not None else self.origin.device
+            device = head.device if head.device is not None and not own else self.origin.device
             rank = head.rank if head.rank is not None else self.origin.rank
             row = Remark(
                 remark.kind, remark.values, state.file.file_id, state.file.path, state.lines + one.line + 1, one.text, head.ts,

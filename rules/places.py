@@ -16,7 +16,7 @@ WAITING = frozenset({"hccl-peer-exit", "hccl-notify-wait-timeout", "hccl-connect
 AT_THE_ORIGIN, ELSEWHERE = 0.25, 0.9
 """What a finding gains of the rest to certainty at the place where the job began to fail, and what it keeps elsewhere."""
 
-_DEVICE = re.compile(r"(?i)\b(?:dev_?id|device_?id|phy_?id|udevid|dev_?phy_?id|chip_?id)(?: ?[=:] ?|\[|\()(\d{1,3})\b")
+_DEVICE = re.compile(r"(?i)\b(?:dev(?:ice)?_?(?:logic_?|phy_?)?id|phy_?id|udevid|chip_?id)(?: ?[=:] ?|\[|\()(\d{1,3})\b")
 MOST = 64
 """Cards of one machine."""
 
@@ -68,13 +68,17 @@ def scope_of(finding: Finding, attempts: Sequence[Attempt], began: Sequence[Bega
         near = [one for one in began if one.sure != "low" and one.node == scope.node and one.device is not None]
         if device is None and near and all(hit.node == scope.node for hit in deciding):
             device = near[0].device
-        found = placed(Scope(scope.node, device, scope.rank, None), own) if device is not None else scope
+        found = placed(Scope(scope.node, device, scope.rank, scope.pid if device is None else None), own)
         return found if found.pid is not None else Scope(scope.node, device, scope.rank, scope.pid)
     if finding.rule.root_cause in WAITING and finding.rule.layer in ("collective", "framework"):
         for one in began:
             if one.sure != "low" and (one.attempt == number or len(began) == 1):
                 return Scope(one.node, one.device, one.rank, one.pid)
-    return placed(scope, own)
+    found = placed(scope, own)
+    if found.device is None and finding.rule.layer not in ("collective", "environment"):
+        device = next((device for hit in finding.hits[: finding.deciding] if (device := device_of(hit)) is not None), None)
+        return msgspec.structs.replace(found, device=device)
+    return found
 
 
 def at_place(weight: Weight, finding: Finding, attempts: Sequence[Attempt], began: Sequence[Began]) -> Weight:

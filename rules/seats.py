@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -34,7 +35,7 @@ class Seat(msgspec.Struct):
     addresses: set[str] = msgspec.field(default_factory=set)
 
 
-class Attempt(msgspec.Struct):
+class Attempt(msgspec.Struct, dict=True):
     """One start of the job, until it ended."""
 
     number: int
@@ -71,17 +72,30 @@ class Attempt(msgspec.Struct):
 
     def of_group(self, group: str, rank: int) -> Seat | None:
         """By the rank in a group; of a member nobody has logs of, by the even steps in which groups take their ranks."""
-        members = {own: seat for seat in self.seats if (own := seat.groups.get(group)) is not None and seat.rank is not None}
+        members, begin, step = self._groups.get(group, ({}, 0, 0))
         if rank in members:
             return members[rank]
-        places = sorted((own, seat.rank) for own, seat in members.items() if seat.rank is not None)
-        if len(places) < 2:
-            return None
-        (first, begin), (last, end) = places[0], places[-1]
-        step, rest = divmod(end - begin, last - first)
-        if rest or any(place != begin + (own - first) * step for own, place in places):
-            return None
-        return self.of_rank(begin + (rank - first) * step)
+        return self.of_rank(begin + rank * step) if step else None
+
+    @functools.cached_property
+    def _groups(self) -> dict[str, tuple[dict[int, Seat], int, int]]:
+        """Group -> its members by their rank in it; the rank in the job of its first, and the step to the next, 0 where it is uneven."""
+        members: dict[str, dict[int, Seat]] = defaultdict(dict)
+        for seat in self.seats:
+            for group, own in seat.groups.items():
+                members[group][own] = seat
+        return {group: (found, *_steps(found)) for group, found in members.items()}
+
+
+def _steps(members: dict[int, Seat]) -> tuple[int, int]:
+    """(rank in the job of the first member, step from one to the next); step 0 where that is not even, or not known."""
+    places = sorted((own, seat.rank) for own, seat in members.items() if seat.rank is not None)
+    if len(places) < 2:
+        return 0, 0
+    (first, begin), (last, end) = places[0], places[-1]
+    step, rest = divmod(end - begin, last - first)
+    begin -= first * step
+    return (0, 0) if rest or any(place != begin + own * step for own, place in places) else (begin, step)
 
 
 def attempts(remarks: Sequence[Remark], processes: Iterable[tuple[str, int, int | None, int | None, int | None]]) -> list[Attempt]:

@@ -21,6 +21,8 @@ ECHO = re.compile(
 )
 """First errors of a process that only wait for, or repeat, what happened elsewhere."""
 LOW = ("hardware", "firmware", "driver", "device", "runtime", "operator")
+MOST_ENDS = 64
+"""Seats at which chains of waiting may end; where there are more, they tell nothing."""
 PLACED = (*LOW, "framework", "application")
 """Layers whose errors are of one process or one card; those of a collective are of all, those of the environment of nobody."""
 _HARMLESS_EXIT = frozenset({"0", "-15", "143"})
@@ -90,8 +92,10 @@ def own_word(own: Own, scores: Scores) -> None:
     words = [remark for remark in own.remarks if remark.kind == "verdict"]
     count: Counter[int] = Counter()
     shown: dict[int, Remark] = {}
+    seats: dict[tuple[str, str], Seat | None] = {}
     for remark in words:
-        seat = _placed(own, remark)
+        place = remark.values.get("server", ""), remark.values["device"]
+        seat = seats[place] = seats[place] if place in seats else _placed(own, remark)
         if seat is not None:
             count[seat.number] += 1
             shown.setdefault(seat.number, remark)
@@ -106,10 +110,10 @@ def own_word(own: Own, scores: Scores) -> None:
     states.sort(key=lambda remark: (remark.ts or 1 << 62, remark.file_id, remark.line_no))
     if words or not states:
         return
-    seats = [(seat, remark) for remark in states if (seat := _placed(own, remark)) is not None]
-    if not seats:
+    placed = next(((seat, remark) for remark in states if (seat := _placed(own, remark)) is not None), None)
+    if placed is None:
         return
-    first, remark = seats[0]
+    first, remark = placed
     state = {"lost": "LOST", "stuck": "STUCK"}.get(remark.values["state"], "ERROR CQE")
     reason = Text(f"the first event the heartbeats spread is {state} of this rank", f"集群心跳最早扩散的异常事件是该 rank 的 {state}")
     scores.add(first, 2, "heartbeat", reason, remark)
@@ -181,11 +185,13 @@ def graph(own: Own, scores: Scores, waiting: set[int]) -> None:
             shown.setdefault(other.number, remark)
     if not arrows:
         return
-    ends: Counter[int] = Counter()
-    for start in arrows:
-        for end in _reached(start, arrows):
-            if end not in arrows and end not in waiting:
-                ends[end] += 1
+    back: dict[int, set[int]] = defaultdict(set)
+    for start, others in arrows.items():
+        for end in others:
+            back[end].add(start)
+    ends = {end: len(_reached(end, back)) for end in sorted(back) if end not in arrows and end not in waiting}
+    if len(ends) > MOST_ENDS:
+        return
     unseen = all(not own.attempt.seats[end].known for end in ends)
     for end, times in ends.items():
         seat = own.attempt.seats[end]
@@ -201,6 +207,7 @@ def graph(own: Own, scores: Scores, waiting: set[int]) -> None:
 
 
 def _reached(start: int, arrows: Mapping[int, set[int]]) -> set[int]:
+    """Whoever arrows lead to, directly or through others."""
     seen: set[int] = set()
     todo = [start]
     while todo:
