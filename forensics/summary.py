@@ -122,6 +122,12 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
         notes.append(Note(english, f"规则 {name} 的一个模式匹配超时，此后不再使用。"))
     for name in found.exhausted:
         notes.append(Note(f"{name} was given up: too many lines fit its patterns.", f"规则 {name} 匹配的日志过多，已放弃判断。"))
+    if found.noise:
+        file_id, line = min(found.noise)
+        place = f"{next((member.path for member in scan.files if member.file_id == file_id), '')}:{line}"
+        count = len(found.noise)
+        english = f"Known to be harmless and left out of the evidence: {count} {'line' if count == 1 else 'lines'}, the first at {place}."
+        notes.append(Note(english, f"已知无害、未作为证据的日志：{count} 行，首行位于 {place}。"))
     if shapes > UNEXPLAINED:
         more = shapes - UNEXPLAINED
         notes.append(Note(f"{more} further shapes of unexplained error lines are not listed.", f"另有 {more} 类未解释的错误日志未列出。"))

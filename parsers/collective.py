@@ -18,7 +18,7 @@ come about), p2p (a card that did not enable access), state (a heartbeat lost, a
 cluster), verdict (HCCL's own word on where it began), cqe (RDMA to a peer was given up), task (a task of a collective failed: operator,
 group), member (the group and the rank of that task), call (its number within the group), wait (the peer that a task waited for),
 absent (ranks that never came), present (ranks that did), watchdog (a framework's timeout, with the number of the call), exit (how a
-process ended, as its launcher saw it).
+process ended, as its launcher saw it), first-exit (the launcher's word that the next one is where it began).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATTERN = (
     r"|(?:Task|FFTS\+) run failed, (?:base|op|opData|groupRank|para) information|Failed to connect agent ?\[|connected rankinfo ?\["
     r"|createLink para:|HCCL_(?:EXEC|CONNECT)_TIMEOUT set by|execTimeOut\[|\]Listen on ip\[|localRank: ?\d+, remoteRank:"
     r"|Notify record from remote rank|collective operation timeout: Work|opData information is tag:"
-    r"|(?:exit_?code|exitcode) ?: ?-?\d+[^\n]{0,80}local_rank: ?\d"
+    r"|exit_?code ?: ?-?\d+[^\n]{0,80}local_rank: ?\d|exitcode {1,4}: -?\d+ \(pid: ?\d|Root Cause \(first observed failure\)"
 )
 """What the lines have that `remark` reads, beside the joins and link tables of `parsers.hccl`; each part holds a literal text."""
 
@@ -103,6 +103,9 @@ _WATCHDOG = re.compile(
     r"\(SeqNum=(?P<index>\d{1,12}), OpType=(?P<op>\w{1,40})"
 )
 _EXIT = re.compile(r"exit_?code ?: ?(?P<code>-?\d{1,5})\W.{0,60}?local_rank: ?(?P<local>\d{1,4})(?:.{0,30}?pid:? ?(?P<pid>\d{1,10}))?")
+
+_EXIT_ROW = re.compile(r"exitcode {1,4}: (?P<code>-?\d{1,5}) \(pid: ?(?P<pid>\d{1,10})\)")
+_FIRST_EXIT = re.compile(r"Root Cause \(first observed failure\)")
 
 
 def remark(message: str) -> Remark | None:
@@ -221,4 +224,6 @@ _READERS: tuple[tuple[str, Callable[[str], Remark | None]], ...] = (
     ("Listen on ip", _plain("listen", _LISTEN)),
     ("collective operation timeout", _plain("watchdog", _WATCHDOG)),
     ("local_rank", _plain("exit", _EXIT)),
+    ("exitcode ", _plain("exit", _EXIT_ROW)),
+    ("Root Cause", _plain("first-exit", _FIRST_EXIT)),
 )

@@ -25,6 +25,8 @@ MOST_ENDS = 64
 """Seats at which chains of waiting may end; where there are more, they tell nothing."""
 PLACED = (*LOW, "framework", "application")
 """Layers whose errors are of one process or one card; those of a collective are of all, those of the environment of nobody."""
+SUMMARY = 10
+"""Lines of one entry in the summary of a launcher."""
 _HARMLESS_EXIT = frozenset({"0", "-15", "143"})
 _NOBODY_ALIKE = 0.5
 """Share of the ranks from which an error of their own is no sign: it is the job's, not a rank's."""
@@ -412,17 +414,23 @@ def rdma(own: Own, scores: Scores) -> None:
 
 
 def launcher(own: Own, scores: Scores) -> None:
-    """Whom the launcher saw die, of those that were not ended by it."""
+    """Whom the launcher saw die, of those that were not ended by it; only whom it names as the first, where it does that."""
+    named = {(remark.file_id, remark.line_no) for remark in own.remarks if remark.kind == "first-exit"}
     seen: set[int] = set()
     for remark in own.remarks:
         if remark.kind != "exit" or remark.values["code"] in _HARMLESS_EXIT:
             continue
-        pid, local = remark.values.get("pid"), int(remark.values["local"])
-        seat = own.attempt.of_process(remark.node, int(pid) if pid else None) or own.attempt.of_device(remark.node, local)
+        first = any((remark.file_id, remark.line_no - back) in named for back in range(1, SUMMARY))
+        if named and not first:
+            continue
+        pid, local = remark.values.get("pid"), remark.values.get("local")
+        seat = own.attempt.of_process(remark.node, int(pid) if pid else None)
+        if seat is None and local is not None:
+            seat = own.attempt.of_device(remark.node, int(local))
         if seat is not None and seat.number not in seen:
             seen.add(seat.number)
             code = remark.values["code"]
             reason = Text(f"its launcher saw its process end with code {code}", f"启动器记录其进程退出码为 {code}")
-            scores.add(seat, 1.5 / len(seen), "exit", reason, remark)
-
-
+            if first:
+                reason = Text(f"its launcher names it as the first that failed, with code {code}", f"启动器指明它是最先失败的进程，退出码为 {code}")
+            scores.add(seat, (2.0 if first else 1.5) / len(seen), "exit", reason, remark)

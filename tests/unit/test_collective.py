@@ -72,6 +72,8 @@ LINES = [
      "watchdog", {"rank": "3", "index": "54", "op": "ALLREDUCE"}),
     ("ERROR:torch.distributed.elastic:failed (exitcode: -9) local_rank: 3 (pid: 927000) of binary: /usr/bin/python", "exit",
      {"code": "-9", "local": "3", "pid": "927000"}),
+    ("  exitcode  : 1 (pid: 48213)", "exit", {"code": "1", "pid": "48213"}),
+    ("Root Cause (first observed failure):", "first-exit", {}),
 ]  # fmt: skip
 
 

@@ -150,6 +150,23 @@ def test_broken_rdma_connections_meet_at_the_bad_card() -> None:
     assert begin(joins(range(32), 32) + [cqe(1, 9), cqe(17, 25)], (), ())[1] == [], "two that share nothing do not meet"
 
 
+def test_the_launchers_word_on_who_died_counts_but_not_whom_it_ended_itself() -> None:
+    died = said("failed (exitcode: -9) local_rank: 3 (pid: 103) of binary: /usr/bin/python", 0, 60)
+    ended = said("failed (exitcode: -15) local_rank: 4 (pid: 104) of binary: /usr/bin/python", 0, 61)
+    remarks = joins(range(8), 8) + [timeout(rank, 700) for rank in range(8)]
+    found = one([*remarks, died, ended])
+    assert found.rank == 3 and kinds(found) == ["exit"]
+    assert begin([*remarks, ended], (), ())[1] == []
+
+
+def test_of_the_launchers_summary_only_the_first_failure_counts() -> None:
+    rows = ["  exitcode  : 1 (pid: 101)", "  exitcode  : 1 (pid: 102)", "Root Cause (first observed failure):", "  exitcode  : 1 (pid: 106)"]
+    summary = [said(row, 0, 60, pid=99) for row in rows]
+    for number, row in enumerate(summary):
+        row.line_no = 100 + 4 * number
+    assert one(joins(range(8), 8) + [timeout(rank, 700) for rank in range(8)] + summary).rank == 6
+
+
 def test_restarts_are_attempts_each_with_its_own_answer() -> None:
     second = "10.0.0.1%eth0_60000_0_1750325999000000"
     first_try = joins(range(8), 8) + [timeout(rank, 700) for rank in range(8) if rank != 2]
