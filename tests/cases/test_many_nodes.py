@@ -45,7 +45,7 @@ def test_node_device_and_rank_are_named_and_clocks_told_apart(ecc: tuple[list[Pa
 
 
 def test_all_lines_of_all_nodes_are_one_timeline(ecc: tuple[list[Path], Path, Answer, Triage, Path]) -> None:
-    _, _, answer, found, folder = ecc
+    _, _, answer, _found, folder = ecc
     frame = open_case(folder).sql(
         "SELECT node, max(ts) AS at FROM events WHERE message LIKE '%Task run failed, base%' GROUP BY node ORDER BY node"
     )

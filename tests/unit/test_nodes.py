@@ -26,7 +26,8 @@ def test_two_bundles_of_one_host_are_one_node() -> None:
 
 def test_a_host_name_that_different_machines_share_names_none() -> None:
     names, machines = named(
-        Trace(0, "a.tar", "", "a.tar/x", hosts={"worker"}, servers={"10.0.0.1"}), Trace(1, "b.tar", "", "b.tar/y", hosts={"worker"}, servers={"10.0.0.2"})
+        Trace(0, "a.tar", "", "a.tar/x", hosts={"worker"}, servers={"10.0.0.1"}),
+        Trace(1, "b.tar", "", "b.tar/y", hosts={"worker"}, servers={"10.0.0.2"}),
     )
     assert "worker" not in machines and set(names.values()) <= {"10.0.0.1", "10.0.0.2"}
     assert named(Trace(0, "", "node-1", "node-1/x", hosts={"h7"}), Trace(1, "", "node-2", "node-2/y", hosts={"h7"}))[0] == {0: "node-1", 1: "node-2"}
@@ -43,7 +44,11 @@ def test_without_a_host_the_path_then_the_server_then_the_bundle_names_it() -> N
 
 
 def test_folders_side_by_side_are_machines_where_each_names_another() -> None:
-    apart = [Trace(0, "", "", "all/up1/messages", hosts={"h1"}), Trace(1, "", "", "all/up1/plog-3.log"), Trace(2, "", "", "all/up2/messages", hosts={"h2"})]
+    apart = [
+        Trace(0, "", "", "all/up1/messages", hosts={"h1"}),
+        Trace(1, "", "", "all/up1/plog-3.log"),
+        Trace(2, "", "", "all/up2/messages", hosts={"h2"}),
+    ]
     assert named(*apart)[0] == {0: "h1", 1: "h1", 2: "h2"}
     alike = [Trace(0, "", "", "rank0/plog", servers={"10.0.0.1"}), Trace(1, "", "", "rank1/plog", servers={"10.0.0.1"})]
     assert named(*alike)[0] == {0: "10.0.0.1", 1: "10.0.0.1"}

@@ -130,7 +130,8 @@ def test_ranks_that_never_joined_are_told_together() -> None:
 
 def test_who_lags_behind_the_number_of_the_others_calls() -> None:
     def call(rank: int, index: int) -> Remark:
-        return said(f"opData information is timeStamp:[2025-10-24-11:16:55.490.253], deviceId[{rank}], index[{index}], count[256], src[0x1].", rank, 700)
+        text = f"opData information is timeStamp:[2025-10-24-11:16:55.490.253], deviceId[{rank}], index[{index}], count[256], src[0x1]."
+        return said(text, rank, 700)
 
     found = one(joins(range(8), 8) + [timeout(rank, 700) for rank in range(8)] + [call(rank, 118 if rank == 6 else 119) for rank in range(8)])
     assert found.rank == 6 and kinds(found) == ["call"] and "118" in found.signs[0].reason.en
@@ -145,9 +146,9 @@ def test_broken_rdma_connections_meet_at_the_bad_card() -> None:
     def cqe(rank: int, peer: int) -> Remark:
         return said(f"[Heartbeat]cqe err status[12], time:[t], ip:[192.168.{peer // WIDTH}.{peer % WIDTH}]", rank, 500)
 
-    found = one(joins(range(32), 32) + [cqe(1, 9), cqe(17, 9), cqe(25, 9), cqe(9, 1)])
+    found = one([*joins(range(32), 32), cqe(1, 9), cqe(17, 9), cqe(25, 9), cqe(9, 1)])
     assert found.rank == 9 and kinds(found) == ["rdma"]
-    assert begin(joins(range(32), 32) + [cqe(1, 9), cqe(17, 25)], (), ())[1] == [], "two that share nothing do not meet"
+    assert begin([*joins(range(32), 32), cqe(1, 9), cqe(17, 25)], (), ())[1] == [], "two that share nothing do not meet"
 
 
 def test_the_launchers_word_on_who_died_counts_but_not_whom_it_ended_itself() -> None:
