@@ -55,8 +55,8 @@ def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
     import numpy as np
 
     wanted: dict[bytes, set[bytes] | None] = {}
-    for text, others in texts:
-        key, more = folded(text.encode())[:LONGEST], {folded(other.encode())[:LONGEST] for other in others}
+    for word, others in texts:
+        key, more = folded(word.encode())[:LONGEST], {folded(other.encode())[:LONGEST] for other in others}
         known = wanted.setdefault(key, set())
         wanted[key] = known | more if more and known is not None else None  # what one wants alone, all get alone
     seldom = _background()
@@ -89,8 +89,8 @@ def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
             head = number & (HEADS - 1)
             entries.append((int(heads[head]) << 32 | gram, begin | len(text) << 32 | back << 40 | choice << 48))
             heads[head] = len(entries) - 1
-    numbers = (np.array(some, np.int64).tobytes() for some in (entries, choices, beside))
-    return Plan(bits.tobytes(), heads.tobytes(), *numbers, bytes(body))
+    entries_, choices_, beside_ = (np.array(some, np.int64).tobytes() for some in (entries, choices, beside))
+    return Plan(bits.tobytes(), heads.tobytes(), entries_, choices_, beside_, bytes(body))
 
 
 def _number(four: bytes) -> int:
