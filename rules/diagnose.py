@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rules import causes, confidence, scan
+from rules import calibration, causes, confidence, scan
 from rules.evaluate import Evaluator, Evidences, order
 from rules.model import Diagnosis, Evidence, FactRow, Finding, Hit, MetricRow, RuleSet, Text
 
@@ -63,26 +63,30 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     own = [weights[n] for n in leaders]
     sure = [confidence.confidence(own, place, slugs) for place in range(len(leaders))]
     places = sorted(range(len(leaders)), key=lambda place: (-sure[place], place))
-    out = []
+    out: list[Diagnosis] = []
     for rank, place in enumerate(places, 1):
         lead = leaders[place]
         finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
         following = [n for member in members for n in causes.chain(member, findings, graph)]
         following = list(dict.fromkeys(n for n in following if n not in members))
         support = [findings[n] for n in members[1:]]
+        contest = max((own[n].value for n in range(len(leaders)) if slugs[n] != slugs[place]), default=0.0) / own[place].value
+        features = calibration.features(finding, own[place], len(support), contest)
+        chance = min(calibration.chance(features), out[-1].confidence if out else 1.0)
         out.append(
             Diagnosis(
                 rank=rank,
                 finding=finding,
-                confidence=sure[place],
-                level=confidence.level(sure[place]),
+                confidence=chance,
+                level=confidence.level(chance),
                 title=filled_title(finding),
                 remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
                 evidence=_evidence(finding, support, [findings[n] for n in following]),
                 explains=[findings[n].rule.id for n in following],
                 supported_by=[other.rule.id for other in support],
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
-                why=confidence.why(finding, own[place], sum(1 for slug in set(slugs) if slug != finding.rule.root_cause)),
+                why=confidence.why(finding, own[place], sum(1 for slug in set(slugs) if slug != finding.rule.root_cause), chance),
+                features=features,
             )
         )
     return out

@@ -69,7 +69,6 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     module: tuple[str, ...] = ()
     near: Near | None = None
 
-
     @property
     def of_line(self) -> bool:
         """Whether it looks at lines; else at facts, numbers or pairs of versions."""
@@ -299,3 +298,5 @@ class Diagnosis(msgspec.Struct):
     explained_events: int
     why: Text
     """One line: what the confidence rests on."""
+    features: dict[str, float] = {}
+    """What the confidence was calculated from (`calibration.features`)."""
