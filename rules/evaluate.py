@@ -66,9 +66,7 @@ class Evaluator:
 
     def _touched(self, number: int, rule: Rule) -> bool:
         """Whether any line, fact or metric the rule looks for is there at all; most rules end here."""
-        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(
-            rule.metrics
-        )
+        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(rule.metrics)
 
     def finding(self, number: int, rule: Rule) -> Finding | None:
         """What rule `number` found, or None."""
