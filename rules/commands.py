@@ -146,6 +146,51 @@ def test(path: Annotated[Optional[str], typer.Argument(help="A pack; without, al
         raise typer.Exit(1)
 
 
+@app.command("import-fd")
+def import_fd(
+    path: Annotated[Optional[str], typer.Argument(metavar="FILE|DIR", help="kg-config.json, or its folder. Default: that installed.")] = None,  # noqa: UP045
+    out: Annotated[Optional[str], typer.Option("--out", "-o", metavar="DIR", help="Write the rules as a pack of your own, to be changed.")] = None,  # noqa: UP045
+) -> None:
+    """Read the knowledge base of an ascend-fd that is installed here, and say what of it can run and what is left out. Nothing is copied: to use
+    it, give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
+    from collections import Counter
+
+    from rules import ascend_fd
+    from rules import pack as packs
+
+    found = ascend_fd.find(path)
+    if found is None:
+        place = f"at {path!a}" if path else "installed here (looked for the module ascend_fd and the command ascend-fd)"
+        typer.echo(shown(f"There is no knowledge base of ascend-fd {place}; give its kg-config.json."), err=True)
+        raise typer.Exit(1)
+    loaded = packs.load([found], shipped=False)
+    for problem in loaded.problems:
+        if problem.level == "error":
+            typer.echo(shown(f"error: {problem}"), err=True)
+    counts = Counter(rule.role for rule in loaded.rules)
+    edges = sum(len(rule.explains) for rule in loaded.rules)
+    _say(
+        f"{found}: {len(loaded.rules)} rules ({counts['cause']} causes, {counts['symptom']} consequences, {counts['noise']} harmless), {edges} edges."
+    )
+    _, left_out = ascend_fd.convert(found.read_bytes(), str(found))
+    reasons = Counter(problem.message.partition(": ")[2] for problem in left_out if problem.level != "error")
+    for reason, count in reasons.most_common(10):
+        _say(f"{count:>5}  {reason}")
+    if not loaded.rules:
+        raise typer.Exit(1)
+    if out is None:
+        _say("Use it with: dsforensics triage BUNDLE --pack " + ("ascend-fd" if path is None else str(found)))
+        return
+    from rules.written import write_pack
+
+    try:
+        files = write_pack(out, ascend_fd.PACK, loaded.rules)
+    except OSError as error:
+        typer.echo(shown(f"The pack cannot be written to {out!a}: {error}."), err=True)
+        raise typer.Exit(3) from None
+    _say(f"Written to {out}: {len(files)} files. Use it with: dsforensics triage BUNDLE --pack {out}")
+
+
 @app.command()
 def schema() -> None:
     """The JSON Schema of a rule file, for editors."""

@@ -190,7 +190,7 @@ def _fixed(pieces: list[_Piece], raw: str) -> None:
 
 
 def _text(raw: str) -> _Piece:
-    return _Piece(raw, _escaped(raw), True)
+    return _Piece(raw, escaped(raw), True)
 
 
 def _varying(match: re.Match[str], before: str, names: _Names) -> list[_Piece]:
@@ -210,7 +210,7 @@ def _varying(match: re.Match[str], before: str, names: _Names) -> list[_Piece]:
     if kind == "source":
         mark = raw.rstrip("0123456789")
         return [_text(mark), _Piece(raw[len(mark) :], r"\d+", False)]
-    source = _CLASSES.get(kind) or {"time": _time(raw), "numbers": rf"{_escaped(raw[0])}[\d ,x*.-]+{_escaped(raw[-1])}"}.get(kind) or _number(raw)
+    source = _CLASSES.get(kind) or {"time": _time(raw), "numbers": rf"{escaped(raw[0])}[\d ,x*.-]+{escaped(raw[-1])}"}.get(kind) or _number(raw)
     name = "" if kind in ("time", "uuid", "hash") else _key(before, kind)
     return [_group(raw, source, names.free(name)) if name else _Piece(raw, source, False)]
 
@@ -278,7 +278,7 @@ class _Names:
 _META = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 
-def _escaped(raw: str) -> str:
+def escaped(raw: str) -> str:
     """A text as a regex that is still easy to read; what cannot be printed is any character, spaces in a row are one or more."""
     out = _META.sub(lambda match: "\\" + match[0], raw)
     out = re.sub(r"[ \t\u00a0\u3000]{2,}|\t", r"\\s+", out)
