@@ -40,13 +40,13 @@ def new(
         raise UsageError(f"--cause wants a root cause of the list; {cause!a} is none. `dsforensics rules causes WORD` finds one.")
     if layer and layer not in model.LAYERS:
         raise UsageError(f"--layer wants one of {', '.join(model.LAYERS)}; found {layer!a}.")
-    text = _line(line, case, event)
+    text, head = _line(line, case, event)
     loaded = packs.load(pack or [])
     _tell_known(text, loaded)
     place = _place(out) if out else None
     prefix = place.parent.name if place is not None and ID.match(place.parent.name) else "field"
     try:
-        made = drafts.draft(text, ident, cause or "unknown", layer, title, title_zh, prefix)
+        made = drafts.draft(text, ident, cause or "unknown", layer, title, title_zh, prefix, head)
     except ValueError as error:
         raise UsageError(f"no rule can be written from this line: {error}.") from None
     if not ID.match(made.ident):
@@ -59,8 +59,8 @@ def new(
     _append(place, made.text, made.ident)
 
 
-def _line(line: str | None, case: str | None, event: int | None) -> str:
-    """The log line that was named. Raises UsageError."""
+def _line(line: str | None, case: str | None, event: int | None) -> tuple[str, str]:
+    """The log line that was named, and what is known of it besides. Raises UsageError."""
     from forensics.errors import UsageError
 
     if case is not None:
@@ -71,8 +71,8 @@ def _line(line: str | None, case: str | None, event: int | None) -> str:
         raise UsageError("give the log line in quotes, or FILE:N, or --from CASE --event N.")
     file, _, number = line.rpartition(":")
     if number.isdecimal() and len(number) < 10 and Path(file).is_file():
-        return _line_of_file(Path(file), int(number))
-    return line.splitlines()[0]
+        return _line_of_file(Path(file), int(number)), ""
+    return line.splitlines()[0], ""
 
 
 def _line_of_file(path: Path, number: int) -> str:
@@ -87,16 +87,21 @@ def _line_of_file(path: Path, number: int) -> str:
     raise UsageError(f"{str(path)!a} has {count} lines; there is no line {number}.")
 
 
-def _line_of_case(case: str, event: int) -> str:
+_HEADS = {"kernel": "[ascend]", "firmware": "TSCH(", "console": "torch", "device-os": "[ascend]"}
+"""Source of a line, and the head by which such lines are known."""
+
+
+def _line_of_case(case: str, event: int) -> tuple[str, str]:
     from forensics.case import open_case
     from forensics.errors import UsageError
 
     opened = open_case(case)
     opened.ensure_index()
-    rows = opened.sql(f"select message from events where event_id = {event:d}").rows()
+    rows = opened.sql(f"select message, source, severity, module from events where event_id = {event:d}").rows()
     if not rows or not rows[0][0]:
         raise UsageError(f'there is no event {event} in this case; `dsforensics sql {case} "select min(event_id), max(event_id) from events"`.')
-    return str(rows[0][0]).splitlines()[0]
+    message, source, severity, module = (str(value or "") for value in rows[0])
+    return message.splitlines()[0], f"[{severity}] {module}( {_HEADS.get(source, '')}"
 
 
 def _tell_known(text: str, rules: object) -> None:

@@ -44,9 +44,17 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def draft(
-    line: str, ident: str = "", root_cause: str = "unknown", layer: str = "", title: str = "", title_zh: str = "", prefix: str = "field"
+    line: str,
+    ident: str = "",
+    root_cause: str = "unknown",
+    layer: str = "",
+    title: str = "",
+    title_zh: str = "",
+    prefix: str = "field",
+    head: str = "",
 ) -> Draft:
-    """The rule for a line. `ident`: its id, by default made of `prefix` and the words of the line. Raises ValueError for a line without words."""
+    """The rule for a line. `ident`: its id, by default made of `prefix` and the words of the line; `head`: what is known of the line besides
+    its text, in the words of a record's head. Raises ValueError for a line without words."""
     seen = generalise(line)
     if not seen.texts or not re.search(r"[^\W\d_]{3}", " ".join(seen.texts)):
         raise ValueError("the line has no words that could be looked for; take one that says what went wrong")
@@ -60,8 +68,8 @@ def draft(
   title:
     en: {quoted(said)}
     zh: {quoted(title_zh or said)}
-  layer: {layer or _first(_LAYERS, line, "application")}
-  severity: {_first(_LEVELS, line, "error")}
+  layer: {layer or _first(_LAYERS, f"{head} {line}", "application")}
+  severity: {_first(_LEVELS, f"{head} {line}", "error")}
   provenance: field
   strength: moderate        # decisive: the text names the cause; strong: hardly anything else prints it; moderate; weak
   match:

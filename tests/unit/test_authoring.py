@@ -169,3 +169,17 @@ def test_causes_are_listed_with_the_number_of_their_rules() -> None:
 def test_list_takes_a_pack_a_layer_or_a_cause() -> None:
     assert all(" hbm-oom " in line for line in run("list", "--of", "hbm-oom").splitlines())
     assert all(line.startswith("hccl.") for line in run("list", "--of", "hccl").splitlines())
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "writing-rules.md"
+
+
+def test_the_rule_of_the_guide_is_what_the_guide_says_of_it(tmp_path: Path) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    finished = text[text.index("The finished rule:\n\n") + len("The finished rule:\n\n") : text.index("- **strength** is")]
+    tmp_path.joinpath("draft.yaml").write_text("\n".join(line[4:] for line in finished.rstrip().splitlines()) + "\n", encoding="utf-8")
+    rules = loaded(tmp_path)
+    assert [rule.id for rule in rules.rules] == ["mypack.hbm.page"] and rules.problems == ()
+    assert [*lint.unfinished(rules), *author.trials(rules), *author.loose_edges(rules, pack.load())] == []
+    drafted = draft.draft(rules.rules[0].examples.match[0], head="[ERROR] [ascend]").text
+    assert all(line.strip() in text for line in drafted.splitlines() if "regex:" in line or "en: 'HBM" in line or "layer:" in line)
