@@ -10,7 +10,7 @@ import msgspec
 
 from rules import reader, scan
 from rules.diagnose import Conclusion, diagnose
-from rules.model import Hit, Problem, Rule, RuleSet
+from rules.model import FactRow, Hit, MetricRow, Problem, Rule, RuleSet
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -24,6 +24,29 @@ class Trial(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.rule}: {self.message}: {' '.join(self.example.split())[:160]}"
+
+
+_FACT = re.compile(r"#fact +(?P<name>[\w.*-]+) *= *(?P<value>.*)")
+_METRIC = re.compile(r"#metric +(?P<name>[\w.-]+) *= *(?P<value>-?[\d.]+(?:e-?\d+)?)(?: +device=(?P<device>\d+))?(?: +label=(?P<label>.+))?")
+
+
+def stated(text: str) -> tuple[str, list[FactRow], list[MetricRow]]:
+    """An example without its statements, and these: `#fact cann.version = 8.1.RC1`, `#metric npu.hbm.usage = 97 device=3 label=HBM`.
+
+    The lines stay as empty ones, so that numbers of lines hold."""
+    lines, facts, metrics = [], [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        if fact := _FACT.fullmatch(line.strip()):
+            facts.append(FactRow(fact["name"], fact["value"].strip(), file="example", line_no=number))
+        elif (metric := _METRIC.fullmatch(line.strip())) and metric["value"].count(".") < 2:
+            device = int(metric["device"]) if metric["device"] else None
+            value, label = float(metric["value"]), metric["label"] or ""
+            metrics.append(MetricRow(metric["name"], value, device=device, label=label, file="example", line_no=number))
+        else:
+            lines.append(line)
+            continue
+        lines.append("")
+    return "\n".join(lines), facts, metrics
 
 
 def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hit], dict[int, int]]:
@@ -40,8 +63,9 @@ def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hi
 
 def fires(scanner: scan.Scanner, rules: RuleSet, text: str) -> Conclusion:
     """All rules that hold on an example."""
+    text, facts, metrics = stated(text)
     hits, counts = hits_of(scanner, text)
-    return diagnose(rules, scanner.leaves, hits, counts)
+    return diagnose(rules, scanner.leaves, hits, counts, facts, metrics)
 
 
 def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
@@ -76,7 +100,7 @@ def thefts(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial
             continue
         mine = own is None or rule.id in own
         for example in rule.examples.match:
-            if not mine and quick is not None and not hits_of(quick, example)[0]:
+            if not mine and quick is not None and "#" not in example and not hits_of(quick, example)[0]:
                 continue
             found = fires(scanner, rules, example)
             if all(finding.rule.id != rule.id for finding in found.findings):

@@ -215,12 +215,23 @@ def rule_schema() -> dict[str, Any]:
     near = {
         "type": "object",
         "required": ["of"],
-        "properties": {"of": {"type": "string"}, "within": duration, "lines": {"type": "integer"}, "same": scopes},
+        "properties": {
+            "of": {"type": "string"},
+            "within": duration,
+            "lines": {"type": "integer"},
+            "same": scopes,
+            "side": {"enum": ["before", "after"]},
+        },
         "additionalProperties": False,
     }
     leaf_fields: dict[str, Any] = dict.fromkeys(("contains", "code", "not_contains", "severity", "module"), texts)
     leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch")}
-    leaf_fields |= {"ignore_case": {"type": "boolean"}, "source": {"oneOf": [sources, {"type": "array", "items": sources}]}, "near": near}
+    leaf_fields |= {
+        "ignore_case": {"type": "boolean"},
+        "optional": {"type": "boolean"},
+        "source": {"oneOf": [sources, {"type": "array", "items": sources}]},
+        "near": near,
+    }
     leaf = {"type": "object", "properties": leaf_fields, "additionalProperties": False, "oneOf": [{"required": [key]} for key in reader.MATCHERS]}
     node = {"$ref": "#/$defs/node"}
     group = {key: {"oneOf": [node, {"type": "array", "items": node, "minItems": 1}]} for key in reader.GROUPS}

@@ -17,7 +17,7 @@ from rules.model import Pack, Problem, Rule, RuleSet
 from rules.reader import ID, read_rule
 
 SHIPPED = pathlib.Path(__file__).parent / "packs"
-FORMAT = "5"
+FORMAT = "6"
 """Part of the cache key: changes with the shape of Rule."""
 RULES = 20_000
 """At most so many rules are taken from one pack."""

@@ -100,8 +100,9 @@ def _leaf(leaf: Leaf) -> Iterator[str]:
     for name in ("regex", "fact", "metric", "mismatch"):
         if value := getattr(leaf, name):
             yield f"{name}: {quoted(value)}"
-    if leaf.ignore_case:
-        yield "ignore_case: true"
+    for name in ("ignore_case", "optional"):
+        if getattr(leaf, name):
+            yield f"{name}: true"
     for name in ("severity", "module"):
         if values := getattr(leaf, name):
             yield f"{name}: {_list(values)}"
@@ -110,4 +111,5 @@ def _leaf(leaf: Leaf) -> Iterator[str]:
         parts += [f"within: {leaf.near.within:g}s"] if leaf.near.within is not None else []
         parts += [f"lines: {leaf.near.lines}"] if leaf.near.lines is not None else []
         parts += [f"same: [{', '.join(leaf.near.same)}]"] if leaf.near.same else []
+        parts += [f"side: {leaf.near.side}"] if leaf.near.side else []
         yield f"near: {{{', '.join(parts)}}}"

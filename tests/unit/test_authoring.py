@@ -183,3 +183,38 @@ def test_the_rule_of_the_guide_is_what_the_guide_says_of_it(tmp_path: Path) -> N
     assert [*lint.unfinished(rules), *author.trials(rules), *author.loose_edges(rules, pack.load())] == []
     drafted = draft.draft(rules.rules[0].examples.match[0], head="[ERROR] [ascend]").text
     assert all(line.strip() in text for line in drafted.splitlines() if "regex:" in line or "en: 'HBM" in line or "layer:" in line)
+
+
+STATED = """
+- id: t.fact
+  root_cause: hccl-buffsize-too-small
+  title: {en: a, zh: 甲}
+  layer: collective
+  severity: error
+  match: {all: [{id: size, fact: env.HCCL_BUFFSIZE}, {id: full, contains: window too small}, {id: use, metric: npu.hbm.usage}]}
+  where: "size.value < 200 and use.value > 90"
+  examples:
+    match: ["window too small\\n#fact env.HCCL_BUFFSIZE = 50\\n#metric npu.hbm.usage = 97 device=3"]
+    no_match: ["window too small\\n#fact env.HCCL_BUFFSIZE = 400\\n#metric npu.hbm.usage = 97", "window too small"]
+"""
+
+
+def test_examples_may_state_facts_and_numbers(tmp_path: Path) -> None:
+    tmp_path.joinpath("r.yaml").write_text(STATED)
+    rules = loaded(tmp_path)
+    assert rules.problems == () and list(author.trials(rules)) == []
+    tmp_path.joinpath("r.yaml").write_text(STATED.replace("= 50", "= 500"))
+    assert [trial.message for trial in author.trials(loaded(tmp_path))] == ["does not fire on its example"]
+
+
+@pytest.mark.parametrize(
+    ("match", "said"),
+    [
+        ("{contains: abc, optional: true}", "at least one must be there"),
+        ("{all: [{contains: abc}, {contains: def, optional: maybe}]}", "true or false"),
+        ("{all: [{id: a, contains: abc}, {contains: def, near: {of: a, side: left}}]}", "before or after"),
+    ],
+)
+def test_what_an_optional_pattern_or_a_side_may_be_is_said(tmp_path: Path, match: str, said: str) -> None:
+    tmp_path.joinpath("r.yaml").write_text(TWO.replace("{contains: pool empty}", match))
+    assert any(said in problem.message for problem in loaded(tmp_path).problems)

@@ -172,3 +172,18 @@ def test_no_confidence_is_certain_and_a_rival_lowers_it(conclude: Make) -> None:
     both = [diagnosis.confidence for diagnosis in conclude(rules, [("first", {}), ("second", {})]).diagnoses]
     assert 0.9 < alone <= 0.97
     assert max(both) < alone
+
+
+def test_an_optional_pattern_is_cited_where_it_is_and_no_hindrance_where_it_is_not(conclude: Make) -> None:
+    rules = rule("t.a", "{all: [{id: extra, contains: detail, optional: true}, {id: main, contains: broken}]}")
+    alone, both = conclude(rules, [("broken", {})]), conclude(rules, [("detail", {}), ("broken", {})])
+    assert names(alone) == names(both) == ["t.a"]
+    assert [evidence.text for evidence in both.diagnoses[0].evidence] == ["broken", "detail"]
+    assert both.diagnoses[0].confidence > alone.diagnoses[0].confidence
+    assert names(conclude(rules, [("detail", {})])) == []
+
+
+def test_near_may_ask_for_a_side(conclude: Make) -> None:
+    for side, fits in (("after", ["t.a"]), ("before", [])):
+        rules = rule("t.a", f"{{all: [{{id: one, contains: first}}, {{contains: second, near: {{of: one, side: {side}}}}}]}}")
+        assert names(conclude(rules, [("first", {"ts": 0}), ("second", {"ts": SECOND})])) == fits
