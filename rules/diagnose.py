@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rules import causes, confidence, scan
+from rules import calibration, causes, confidence, scan
 from rules.echoes import echoes
 from rules.evaluate import Evaluator, Evidences, order
 from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Text
@@ -79,29 +79,33 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     rivals = [_rivals(place, [findings[n] for n in leaders]) for place in range(len(leaders))]
     sure = [confidence.confidence([own[n] for n in among], among.index(place), [slugs[n] for n in among]) for place, among in enumerate(rivals)]
     places = sorted(range(len(leaders)), key=lambda place: (-sure[place], place))
-    out = []
+    out: list[Diagnosis] = []
     for rank, place in enumerate(places, 1):
         lead = leaders[place]
         finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
         following = [n for member in members for n in causes.chain(member, findings, graph)]
         following = list(dict.fromkeys(n for n in following if n not in members))
         support = [findings[n] for n in members[1:]]
+        contest = max((own[n].value for n in rivals[place] if slugs[n] != slugs[place]), default=0.0) / own[place].value
+        features = calibration.features(finding, own[place], len(support), contest)
+        chance = min(calibration.chance(features), out[-1].confidence if out else 1.0)
         out.append(
             Diagnosis(
                 rank=rank,
                 finding=finding,
-                confidence=sure[place],
-                level=confidence.level(sure[place]),
+                confidence=chance,
+                level=confidence.level(chance),
                 title=filled_title(finding),
                 remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
                 evidence=_evidence(finding, support, [findings[n] for n in following]),
                 explains=[findings[n].rule.id for n in following],
                 supported_by=[other.rule.id for other in support],
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
-                why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause})),
+                why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause}), chance),
                 echoes=echoes([findings[n] for n in following], attempts),
                 attempt=attempt_of(finding, attempts) if len(attempts) > 1 else None,
                 scope=scope_of(finding, attempts, began),
+                features=features,
             )
         )
     return out

@@ -44,6 +44,8 @@ class Near(msgspec.Struct, frozen=True):
     """At most so many lines apart in one file."""
     same: tuple[str, ...] = ()
     """Scopes (SCOPES) that must be equal where both lines know them."""
+    side: str = ""
+    """before or after: on which side of the other line this one stands; empty: on either."""
 
 
 class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
@@ -68,6 +70,8 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     severity: tuple[str, ...] = ()
     module: tuple[str, ...] = ()
     near: Near | None = None
+    optional: bool = False
+    """Cited where it is found, and no hindrance where it is not."""
 
     @property
     def of_line(self) -> bool:
@@ -398,3 +402,5 @@ class Diagnosis(msgspec.Struct):
     @property
     def place(self) -> Scope:
         return self.scope if self.scope is not None else self.finding.scope
+    features: dict[str, float] = {}
+    """What the confidence was calculated from (`calibration.features`)."""
