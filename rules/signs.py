@@ -261,6 +261,10 @@ def own_errors(
         if not ECHO.search(first.text):
             place = Remark("line", {}, -1, first.file, first.line_no, first.text)
             see(own.of(first), first.ts, 0, "", place)
+    for number, (ts, low, _, _) in list(found.items()):
+        slack = SLACK + doubt.get(own.attempt.seats[number].node, 0)
+        if ts is not None and gave_up is not None and (ts > gave_up + slack or (ts >= gave_up - slack and not low)):
+            del found[number]  # once the others gave up it is a consequence, or the same waiting in other words
     known = sum(seat.known for seat in own.attempt.seats)
     if not found or len(found) > max(1, known * _NOBODY_ALIKE):
         return set(found)
@@ -269,8 +273,6 @@ def own_errors(
         seat, points = own.attempt.seats[number], 1.5 if waiting - {number} else 0.8
         slack = SLACK + doubt.get(seat.node, 0)
         reason = Text("it has an error of its own, while the others only wait", "它有自身的错误，而其他 rank 只是在等待")
-        if ts is not None and gave_up is not None and ts > gave_up + slack:
-            continue  # after the others gave up: a consequence
         if ts is not None and timed and ts <= timed[0][0] + slack and gave_up is not None and ts < gave_up - slack:
             points += 1.0
             later = round((gave_up - ts) / 1e6)
@@ -291,7 +293,9 @@ def own_errors(
 
 
 def _earlier(one: tuple[int | None, int], other: tuple[int | None, int]) -> bool:
-    return (one[0] if one[0] is not None else 1 << 62, one[1]) < (other[0] if other[0] is not None else 1 << 62, other[1])
+    """Whether one is the better word on when a rank failed: earlier, or, of the same moment, from a lower layer."""
+    left, right = one[0] if one[0] is not None else 1 << 62, other[0] if other[0] is not None else 1 << 62
+    return one[1] < other[1] if abs(left - right) <= SLACK else left < right
 
 
 def _span(seconds: int, lang: str = "en") -> str:
