@@ -25,6 +25,8 @@ MOST_ENDS = 64
 """Seats at which chains of waiting may end; where there are more, they tell nothing."""
 PLACED = (*LOW, "framework", "application")
 """Layers whose errors are of one process or one card; those of a collective are of all, those of the environment of nobody."""
+LATE_SHARE = 0.5
+"""Share of the timeout by which a rank must have come later than the rest to count as late."""
 SUMMARY = 10
 """Lines of one entry in the summary of a launcher."""
 _HARMLESS_EXIT = frozenset({"0", "-15", "143"})
@@ -143,6 +145,7 @@ def never_joined(own: Own, scores: Scores) -> None:
         absent = set(range(own.attempt.ranks)) - present if present else set()
     if not absent or len(absent) > 64:
         return
+    own.attempt.ranks = max(own.attempt.ranks, max(absent) + 1)
     shown = numbers(sorted(absent))
     reason = Text(f"never reached the root of the group (ranks that did not: {shown})", f"始终未连接到通信域的 root（未连接的 rank：{shown}）")
     for rank in sorted(absent):
@@ -324,6 +327,30 @@ def limits(own: Own, facts: Sequence[FactRow]) -> dict[str, int]:
         if said:
             out[name] = max(said, key=lambda seconds: (said[seconds], seconds))
     return out
+
+
+def lateness(own: Own, scores: Scores, limits: dict[str, int], doubt: Mapping[str, int]) -> None:
+    """Who gave up long after the rest on the same call: it had come to it that much later, as all wait equally long."""
+    by_tag: dict[str, dict[int, tuple[int, Remark]]] = defaultdict(dict)
+    for remark in own.remarks:
+        if remark.kind == "task" and waited(remark) and remark.ts is not None and (seat := _waiter(own, remark)) is not None:
+            said = by_tag[remark.values["tag"]]
+            if seat.number not in said or remark.ts < said[seat.number][0]:
+                said[seat.number] = remark.ts, remark
+    for said in by_tag.values():
+        times = sorted(ts for ts, _ in said.values())
+        usual = times[(len(times) - 1) // 2]
+        for number, (ts, remark) in said.items():
+            seat, late = own.attempt.seats[number], ts - usual
+            alike = sum(other >= ts - SLACK for other in times)
+            if late <= limits["exec"] * LATE_SHARE * 1e6 + 2 * doubt.get(seat.node, 0) or alike > max(1, len(times) // 4):
+                continue
+            seconds = round(late / 1e6)
+            reason = Text(
+                f"it gave up {_span(seconds)} after the others, so it came to the call that much later (HCCL_EXEC_TIMEOUT is {limits['exec']} s)",
+                f"它比其他 rank 晚 {_span(seconds, 'zh')}超时，即晚同样的时间才进入该通信算子（HCCL_EXEC_TIMEOUT 为 {limits['exec']} 秒）",
+            )
+            scores.add(seat, 2.0, "late", reason, remark)
 
 
 def silence(own: Own, scores: Scores, waiting: set[int], early: set[int]) -> None:
