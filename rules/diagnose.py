@@ -62,13 +62,17 @@ def diagnose(
     attempts, began = begin(remarks, firsts, findings, facts, doubt)
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
-    diagnoses = _ranked(findings, graph, onset, attempts, began)
+    onsets = {n: causes.onset_of(findings[n], firsts, onset) for n in causes.roots(findings, graph)}
+    diagnoses = _ranked(findings, graph, onsets, attempts, began)
     return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began)
 
 
-def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None, attempts: list[Attempt], began: list[Began]) -> list[Diagnosis]:
-    """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
-    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n in causes.roots(findings, graph)}
+def _ranked(
+    findings: list[Finding], graph: list[causes.Edge], onsets: Mapping[int, int | None], attempts: list[Attempt], began: list[Began]
+) -> list[Diagnosis]:
+    """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all. `onsets`: of each root, when the
+    errors began that it is of."""
+    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n, onset in onsets.items()}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:

@@ -310,7 +310,7 @@ class Sign(msgspec.Struct, frozen=True):
     """One reason why an incident began at a place, with the line that shows it where there is one."""
 
     kind: str
-    """hccl, heartbeat, absent, waits, error, silence, missing, call, rdma, exit."""
+    """hccl, heartbeat, absent, waits, error, silence, missing, late, call, rdma, exit."""
     points: float
     reason: Text
     file: str = ""
