@@ -17,6 +17,7 @@ import msgspec
 from forensics.archive.ledger import Lost
 from forensics.clocks import FileClock, Told, settled
 from forensics.feed import File, Source, Task
+from forensics.moments import Moments
 from forensics.origin import Origin, of_path
 from forensics.pool import Failed, Pool
 from forensics.result import FirstError, Member, Note
@@ -89,6 +90,10 @@ class Scan(msgspec.Struct):
     cut: set[int]
     """Leaves whose regex ran into its time limit somewhere."""
     notes: list[Note]
+    moments: list[tuple[int, int, int]] = []
+    """(file, UTC, error lines it stands for): when error lines were printed."""
+    errors_of: dict[int, int] = {}
+    """File -> its error lines."""
 
 
 def scan(
@@ -152,6 +157,7 @@ class _Merge:
         self.lines = 0
         self.twins = 0
         self.notes: list[Note] = []
+        self.moments = Moments()
         # of the file at hand
         self.at = -1
         self.origin = Origin()
@@ -198,6 +204,7 @@ class _Merge:
             for leaf, count in one.counts.items():
                 self.counts[leaf] = self.counts.get(leaf, 0) + count
             self._errors(one, state)
+            self.moments.add(state.file.file_id, one.errors, one.moments)
             self._facts(one, state)
             self._clock(one, state)
             self.cut.update(one.cut)
@@ -324,7 +331,7 @@ class _Merge:
             {(found.hit.file_id, found.hit.line_no): found.hit.line_no - found.above for found in self.found if found.above},
             self.counts, members, self.facts, metrics, shapes, self.error_lines, self._first_errors(clocks),
             sum(member.lines for member in members), sum(member.bytes for member in members), min(times, default=None), max(times, default=None),
-            clocks, self.cut, self.notes,
+            clocks, self.cut, self.notes, self.moments.dated(clocks), self.moments.errors_of,
         )  # fmt: skip
 
     def _first_errors(self, clocks: dict[int, FileClock]) -> list[FirstError]:

@@ -14,6 +14,7 @@ import msgspec
 
 from forensics import transcode
 from forensics.feed import Block, Segment, Task
+from forensics.moments import sampled
 from parsers import hccl, kernel_log, registry
 from parsers.base import clean
 from parsers.encoding import decode
@@ -143,6 +144,8 @@ class Seen(msgspec.Struct):
     anchors: list[tuple[int, str, int]]
     cut: list[int]
     """Leaves whose regex ran into its time limit."""
+    moments: list[tuple[int, str, int]] = []
+    """(printed time, its clock, error lines it stands for), of a sample of the error lines."""
 
 
 class ScanWork:
@@ -291,6 +294,7 @@ class _Segment:
         seen.counts = {leaf: count for leaf, count in found.counts.items() if leaf >= 0}
         seen.errors = len(found.marked)
         self._errors(found.marked, seen)
+        seen.moments = sampled(found.marked, len(self.raw), self._head)
         self._ends(seen)
         if tables and len(self.raw):
             self._tables(seen)

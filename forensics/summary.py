@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forensics import overview
 from forensics.advice import collect_next
 from forensics.ingest import Scan
 from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, Note, Triage, Unexplained
@@ -47,6 +48,10 @@ def summarise(
         notes=[*notes, *scan.notes, *_remarks(rules, leaves, scan, found, len(unexplained))],
         collect_next=collect_next(kinds, collective) if wanting else [],
         titles={ident: titles[ident] for diagnosis in found.diagnoses for ident in diagnosis.explains if ident in titles},
+        graph=overview.graph(found),
+        timeline=overview.timeline(scan, found.diagnoses),
+        devices=overview.devices(scan, found),
+        conflicts=overview.conflicts(scan.facts),
     )
 
 

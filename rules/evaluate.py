@@ -61,14 +61,12 @@ class Evaluator:
         for number, rule in enumerate(rules.rules):
             if rule.role == "noise" and (harmless := self.finding(number, rule)) is not None:
                 self.noise.update((hit.file_id, hit.line_no) for hit in harmless.hits)
-        asked = [(number, rule) for number, rule in enumerate(rules.rules) if rule.role != "noise" and self._touched(number, rule)]
+        asked = [(number, rule) for number, rule in enumerate(rules.rules) if rule.role not in ("noise", "check") and self._touched(number, rule)]
         return [found for number, rule in asked if (found := self.finding(number, rule)) is not None]
 
     def _touched(self, number: int, rule: Rule) -> bool:
         """Whether any line, fact or metric the rule looks for is there at all; most rules end here."""
-        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(
-            rule.metrics
-        )
+        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(rule.metrics)
 
     def finding(self, number: int, rule: Rule) -> Finding | None:
         """What rule `number` found, or None."""
@@ -101,6 +99,19 @@ class Evaluator:
             captures={name: hit.captures for name, hit in binding.items()},
             doubts=doubts,
         )
+
+    def lines(self, number: int, rule: Rule, most: int) -> list[Hit]:
+        """Every line, fact and number on which rule `number` holds, in the order they were found; at most `most`, and none twice."""
+        search = _Search(self, number, rule)
+        found: dict[int, Hit] = {}
+        try:
+            for binding in search.all():
+                found.update((id(hit), hit) for hit in binding.values())
+                if len(found) >= most:
+                    break
+        except _TooMany:
+            self.exhausted.append(rule.id)
+        return list(found.values())[:most]
 
     # ------------------------------------------------------------ parts
 
@@ -183,7 +194,11 @@ class _Search:
         self._pool: dict[str, list[Hit]] = {}
 
     def first(self) -> Binding | None:
-        return next((found for found in self._solve(self._rule.match, {}) if self._where is None or self._where.holds(_Names(self, found))), None)
+        return next(self.all(), None)
+
+    def all(self) -> Iterator[Binding]:
+        """Every way in which the rule holds."""
+        return (found for found in self._solve(self._rule.match, {}) if self._where is None or self._where.holds(_Names(self, found)))
 
     def like(self, anchor: Hit) -> list[Hit]:
         """Further lines of the pattern that `anchor` stands for."""

@@ -16,7 +16,7 @@ from forensics.errors import CaseError
 from forensics.report.figures import iso
 from forensics.result import Triage
 from forensics.safe_text import json_quiet, safe, whole
-from rules.model import Diagnosis, Evidence, Text
+from rules.model import Diagnosis, Evidence, Scope, Text
 
 SCHEMA = "dsforensics.report/1"
 FILE = "report.json"
@@ -67,7 +67,51 @@ def report(triage: Triage) -> dict[str, Any]:
             ],
         },
         "notes": [note.en for note in triage.notes],
-    }
+        "graph": {
+            "steps": [
+                {
+                    "rule": step.rule, "title": _both(step.title), "layer": step.layer, "scope": _scope(step.scope),
+                    "first_seen": iso(step.first), "lines": step.occurrences,
+                }
+                for step in triage.graph.steps
+            ],
+            "links": [{"cause": one.cause, "effect": one.effect, "stated": one.stated} for one in triage.graph.links],
+        },
+        "timeline": {
+            "windows": [{"start": iso(one.start), "step_us": one.step, "bins": one.bins} for one in triage.timeline.windows],
+            "lanes": [
+                {
+                    "node": lane.node or None, "source": lane.source, "first": iso(lane.first), "last": iso(lane.last), "lines": lane.lines,
+                    "error_lines": lane.errors, "bars": [[[at, count] for at, count in sorted(bars.items())] for bars in lane.bars],
+                }
+                for lane in triage.timeline.lanes
+            ],
+        },
+        "devices": [
+            {
+                "node": one.node or None, "device": one.device, "soc": one.soc, "health": one.health, "findings": one.findings,
+                "diagnoses": list(one.ranks),
+                "readings": {name: {"last": r.last, "highest": r.most, "unit": r.unit} for name, r in sorted(one.readings.items())},
+            }
+            for one in triage.devices
+        ],
+        "conflicts": [
+            {
+                "node": one.node or None, "left": one.left, "left_version": one.left_version, "right": one.right,
+                "right_version": one.right_version, "expected": _both(one.expected),
+            }
+            for one in triage.conflicts
+        ],
+        "checks": [
+            {
+                "rule": one.rule, "title": _both(one.title), "status": one.status, "severity": one.severity,
+                "evidence": [_evidence(line) for line in one.lines], "wanting": list(one.wanting),
+                "note": None if one.note is None else _both(one.note),
+                "remedy": {lang: list(one.remedy.get(lang, ())) for lang in ("en", "zh")},
+            }
+            for one in triage.checks
+        ],
+    }  # fmt: skip
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -85,7 +129,7 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "layer": rule.layer,
         "action": rule.action,
         "provenance": rule.provenance,
-        "scope": {"node": scope.node or None, "device": scope.device, "rank": scope.rank, "pid": scope.pid},
+        "scope": _scope(scope),
         "first_seen": iso(finding.first),
         "evidence": [_evidence(e) for e in diagnosis.evidence],
         "explains": list(diagnosis.explains),
@@ -95,6 +139,10 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "references": [{"title": r.title, "id": r.id} for r in rule.references],
         "replay": None if rule.replay is None else {"kernel": rule.replay.kernel, "status": "not-run", "detail": {}},
     }
+
+
+def _scope(scope: Scope) -> dict[str, Any]:
+    return {"node": scope.node or None, "device": scope.device, "rank": scope.rank, "pid": scope.pid}
 
 
 def _both(text: Text) -> dict[str, str]:
@@ -130,12 +178,16 @@ def encode(value: Any) -> bytes:
 
 def write(triage: Triage, folder: Path) -> Path:
     """Writes report.json into the case folder, whole or not at all. Raises CaseError."""
-    target = folder / FILE
+    return put(folder / FILE, encode(report(triage)))
+
+
+def put(target: Path, content: bytes) -> Path:
+    """Writes a report into the case folder, whole or not at all. Raises CaseError."""
     temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".report-", dir=folder)
+        handle, temporary = tempfile.mkstemp(prefix=".report-", dir=target.parent)
         with open(handle, "wb") as stream:
-            stream.write(encode(report(triage)))
+            stream.write(content)
         os.chmod(temporary, 0o644)
         os.replace(temporary, target)
     except OSError as error:

@@ -57,7 +57,7 @@ def test_a_report_is_wholly_in_its_language(render: Callable[[Triage, Look], str
     assert not CHINESE.search(english)
     words = {word for text in TABLE.values() for word in re.findall("[A-Za-z]{3,}", re.sub(r"{.*?}|--verbose", "", text.en))}
     spoken = set(re.findall(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])", re.sub("dsforensics sql.*|^`+text", "", chinese, flags=re.M)))
-    assert spoken & words <= {"device", "rank", "pid", "dsforensics"}
+    assert spoken & words <= {"device", "rank", "pid", "dsforensics", "driver", "Core"}
 
 
 def test_the_terminal_report_in_full() -> None:
@@ -67,7 +67,19 @@ def test_the_terminal_report_in_full() -> None:
 def test_every_text_is_used() -> None:
     """A text nobody shows is one that nobody keeps right."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(forensics.__file__).parent.rglob("*.py") if path.name != "strings.py")
-    families = ("level.", "status.", "stage.", "provenance.")
+    families = (
+        "level.",
+        "status.",
+        "stage.",
+        "provenance.",
+        "check.",
+        "group.",
+        "page.layer.",
+        "page.action.",
+        "page.role.",
+        "page.status.",
+        "page.theme.",
+    )
     assert [key for key in TABLE if not key.startswith(families) and not re.search(rf"""["']{re.escape(key.removesuffix(".1"))}["']""", source)] == []
 
 
@@ -202,6 +214,6 @@ Notes on this run
 Of no known kind: 1 file, kept as text
 
 Case    logs.case
-Report  logs.case/report.json
+Report  logs.case/report.html
 Ask     dsforensics sql logs.case "select * from events limit 10"
 """
