@@ -64,7 +64,7 @@ def _top(diagnosis: Diagnosis, triage: Triage, clock: Clock) -> Html:
             el("div", el("span", t(f"level.{diagnosis.level}"), cls=f"badge {diagnosis.level}"), meter, cls="tags"),
             el("h2", f"{diagnosis.rank}. ", both(diagnosis.title)),
             el("div", _where(diagnosis), el("span", t(f"page.layer.{rule.layer}"), cls="tag"), el("span", when, cls="tag"), cls="tags"),
-            el("p", t("page.why"), " ", both(diagnosis.why), cls="soft") if diagnosis.why.en else None,
+            el("p", t("page.why", why=diagnosis.why), cls="soft") if diagnosis.why.en else None,
         )
     )
 

@@ -14,15 +14,30 @@ from forensics.result import Graph, Step
 from forensics.safe_text import clip, safe
 from rules.model import Diagnosis, Text
 
-WIDTH, GAP, SPACE, EDGE = 224, 48, 14, 12
-"""Of a box, between two columns, between two boxes of a column, around all; in pixels."""
-CELLS, ROWS, LINE = 28, 3, 16
-"""Columns and lines of a title, and the height of a line."""
+ALL, WIDE, GAP, SPACE, EDGE = 1060, 340, 48, 14, 12
+"""Width of the drawing, at most of a box, between two columns, between two boxes of a column, around all; in pixels."""
+CELL, ROWS, LINE = 7.2, 3, 16
+"""Width of a letter, lines of a title, and the height of a line."""
 COLUMNS, BOXES, TOGETHER = 4, 16, 3
 """What is further away, or further down, is in the list below the drawing; so many consequences of one step, from which nothing
 follows, share a box."""
 SHARED = 10
 """Steps that a shared box names."""
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """What depends on the number of columns: the width of a box, and the columns of text that it takes."""
+
+    width: int
+    cells: int
+
+    @classmethod
+    def of(cls, columns: int) -> Sizes:
+        width = min(WIDE, (ALL - 2 * EDGE - (columns - 1) * GAP) // columns)
+        return cls(width, int((width - 24) / CELL))
+
+    def left(self, column: int) -> int:
+        return EDGE + column * (self.width + GAP)
 
 
 class Box(msgspec.Struct):
@@ -42,7 +57,9 @@ def draw(diagnosis: Diagnosis, graph: Graph, clock: Clock) -> Html:
     if len(boxes) < 2:
         return Html("")
     columns: list[list[Box]] = [[] for _ in range(max(box.column for box in boxes) + 1)]
+    sizes = Sizes.of(len(columns))
     for box in boxes:
+        box.height = _height(box, sizes.cells)
         columns[box.column].append(box)
     tall = max(sum(box.height + SPACE for box in column) - SPACE for column in columns)
     for column in columns:
@@ -50,7 +67,7 @@ def draw(diagnosis: Diagnosis, graph: Graph, clock: Clock) -> Html:
         for box in column:
             box.y = y
             y += box.height + SPACE
-    width, height = len(columns) * (WIDTH + GAP) - GAP + 2 * EDGE, tall + 2 * EDGE
+    width, height = sizes.left(len(columns)) - GAP + EDGE, tall + 2 * EDGE
     label = worded("page.chain-alt", title=diagnosis.title, n=len(diagnosis.explains))
     ident = f"arrow-{diagnosis.rank}"
     arrow = el(
@@ -58,8 +75,8 @@ def draw(diagnosis: Diagnosis, graph: Graph, clock: Clock) -> Html:
         orient="auto",
     )  # fmt: skip
     drawing = el(
-        "svg", el("title", f"{label.en} / {label.zh}"), el("defs", arrow), [_edge(boxes[a], boxes[b], stated, ident) for a, b, stated in edges],
-        [_box(box, clock) for box in boxes], viewBox=f"0 0 {width} {height}", width=width, height=height, role="img",
+        "svg", el("title", f"{label.en} / {label.zh}"), el("defs", arrow), [_edge(boxes[a], boxes[b], stated, ident, sizes) for a, b, stated in edges],
+        [_box(box, clock, sizes) for box in boxes], viewBox=f"0 0 {width} {height}", width=width, height=height, role="img",
     )  # fmt: skip
     kinds = {stated for _, _, stated in edges}
     legend = [
@@ -90,13 +107,13 @@ def _laid_out(diagnosis: Diagnosis, graph: Graph) -> tuple[list[Box], list[tuple
     near = sorted((n for n in columns if columns[n] < COLUMNS and n not in inside), key=lambda n: (columns[n], n))
     kept = _ordered(near[:BOXES], columns, below)
     place = {n: at for at, n in enumerate(kept)}
-    boxes = [_sized(Box(graph.steps[n], columns[n], diagnosis.title if n == root else graph.steps[n].title)) for n in kept]
+    boxes = [Box(graph.steps[n], columns[n], diagnosis.title if n == root else graph.steps[n].title) for n in kept]
     edges = [(place[a], place[b], stated) for a in kept for b, stated in sorted(below.get(a, {}).items()) if b in place]
     drawn = len(kept)
     for cause, group in shared.items():
         if cause in place and columns[cause] + 1 < COLUMNS:
             title = worded("page.chain-shared", n=len(group))
-            boxes.append(_sized(Box(None, columns[cause] + 1, title, [graph.steps[n] for n in group])))
+            boxes.append(Box(None, columns[cause] + 1, title, [graph.steps[n] for n in group]))
             edges.append((place[cause], len(boxes) - 1, any(below[cause][n] for n in group)))
             drawn += len(group)
     return boxes, edges, len(columns) - drawn
@@ -138,55 +155,53 @@ def _ordered(kept: Sequence[int], columns: dict[int, int], below: dict[int, dict
     return out
 
 
-def _sized(box: Box) -> Box:
+def _height(box: Box, cells: int) -> int:
     if box.shared:
-        box.height = 36 + sum(_item_height(step) for step in box.shared[:SHARED]) + (20 if len(box.shared) > SHARED else 4)
-    else:
-        box.height = 49 + LINE * max(len(_title(box.title.of(lang), ROWS)) for lang in LANGUAGES)
-    return box
+        return 36 + sum(_item_height(step, cells) for step in box.shared[:SHARED]) + (20 if len(box.shared) > SHARED else 0)
+    return 49 + LINE * max(len(_title(box.title.of(lang), ROWS, cells)) for lang in LANGUAGES)
 
 
-def _item_height(step: Step) -> int:
-    return 8 + LINE * max(len(_title(step.title.of(lang), 2)) for lang in LANGUAGES)
+def _item_height(step: Step, cells: int) -> int:
+    return 8 + LINE * max(len(_title(step.title.of(lang), 2, cells)) for lang in LANGUAGES)
 
 
-def _title(words: str, most: int) -> list[str]:
-    rows = wrap(safe(words), CELLS)
-    return rows if len(rows) <= most else [*rows[: most - 1], clip(rows[most - 1].rstrip() + " …", CELLS)]
+def _title(words: str, most: int, cells: int) -> list[str]:
+    rows = wrap(safe(words), cells)
+    return rows if len(rows) <= most else [*rows[: most - 1], clip(rows[most - 1].rstrip() + " …", cells)]
 
 
-def _box(box: Box, clock: Clock) -> Html:
-    x, step = EDGE + box.column * (WIDTH + GAP), box.step
+def _box(box: Box, clock: Clock, sizes: Sizes) -> Html:
+    x, step = sizes.left(box.column), box.step
     root = box.column == 0
-    parts = [el("rect", x=x, y=box.y, width=WIDTH, height=box.height, rx=8, cls="box root" if root else "box")]
-    parts += _shared_lines(box, x) if step is None else _lines(box, step, x, root, clock)
+    parts = [el("rect", x=x, y=box.y, width=sizes.width, height=box.height, rx=8, cls="box root" if root else "box")]
+    parts += _shared_lines(box, x, sizes) if step is None else _lines(box, step, x, root, clock, sizes)
     return el("g", parts)
 
 
-def _lines(box: Box, step: Step, x: int, root: bool, clock: Clock) -> list[Html]:
+def _lines(box: Box, step: Step, x: int, root: bool, clock: Clock, sizes: Sizes) -> list[Html]:
     parts = []
     layer = worded(f"page.layer.{step.layer}")
     for lang in LANGUAGES:
         words = layer.of(lang) if not root else f"{worded('page.cause').of(lang)} · {layer.of(lang)}"
         parts.append(el("text", words, x=x + 12, y=box.y + 20, cls="root-word" if root else "dim", lang=lang))
-        rows = [el("text", row, x=x + 12, y=box.y + 37 + n * LINE) for n, row in enumerate(_title(box.title.of(lang), ROWS))]
+        rows = [el("text", row, x=x + 12, y=box.y + 37 + n * LINE) for n, row in enumerate(_title(box.title.of(lang), ROWS, sizes.cells))]
         parts.append(el("g", el("title", box.title.of(lang)), rows, lang=lang))
         scope = " · ".join(part for part in (step.scope.node, "" if step.scope.device is None else f"device {step.scope.device}") if part)
         about = (clock.time(step.first).split(" ")[-1], worded("page.lines", n=step.occurrences).of(lang), scope)
-        words = clip(safe(" · ".join(part for part in about if part)), CELLS + 7)
+        words = clip(safe(" · ".join(part for part in about if part)), sizes.cells + 6)
         parts.append(el("text", words, x=x + 12, y=box.y + box.height - 10, cls="dim", lang=lang))
     return parts
 
 
-def _shared_lines(box: Box, x: int) -> list[Html]:
+def _shared_lines(box: Box, x: int, sizes: Sizes) -> list[Html]:
     parts = [_small(box.title, x + 12, box.y + 20)]
     y = box.y + 40
     for step in box.shared[:SHARED]:
-        parts.append(el("line", x1=x + 12, x2=x + WIDTH - 12, y1=y - 14, y2=y - 14, cls="grid"))
+        parts.append(el("line", x1=x + 12, x2=x + sizes.width - 12, y1=y - 14, y2=y - 14, cls="grid"))
         for lang in LANGUAGES:
-            rows = [el("text", row, x=x + 12, y=y + n * LINE + 2) for n, row in enumerate(_title(step.title.of(lang), 2))]
+            rows = [el("text", row, x=x + 12, y=y + n * LINE + 2) for n, row in enumerate(_title(step.title.of(lang), 2, sizes.cells))]
             parts.append(el("g", el("title", step.title.of(lang)), rows, lang=lang))
-        y += _item_height(step)
+        y += _item_height(step, sizes.cells)
     if len(box.shared) > SHARED:
         parts.append(_small(worded("page.chain-more", n=len(box.shared) - SHARED), x + 12, y + 2))
     return parts
@@ -197,9 +212,9 @@ def _small(words: Text, x: int, y: int) -> Html:
     return join(el("text", words.of(lang), x=x, y=y, cls="dim", lang=lang) for lang in LANGUAGES)
 
 
-def _edge(cause: Box, effect: Box, stated: bool, arrow: str) -> Html:
-    x1, y1 = EDGE + cause.column * (WIDTH + GAP) + WIDTH, cause.y + cause.height / 2
-    x2, y2 = EDGE + effect.column * (WIDTH + GAP), min(max(y1, effect.y + 14), effect.y + effect.height - 14)
+def _edge(cause: Box, effect: Box, stated: bool, arrow: str, sizes: Sizes) -> Html:
+    x1, y1 = sizes.left(cause.column) + sizes.width, cause.y + cause.height / 2
+    x2, y2 = sizes.left(effect.column), min(max(y1, effect.y + 14), effect.y + effect.height - 14)
     bend = max(GAP * 0.6, (x2 - x1) * 0.4)
     path = f"M{x1:g} {y1:g}C{x1 + bend:g} {y1:g} {x2 - bend:g} {y2:g} {x2 - 1:g} {y2:g}"
     return el("path", d=path, cls="edge" if stated else "edge inferred", marker_end=f"url(#{arrow})")

@@ -22,7 +22,7 @@ TEXTS: dict[str, Text] = {
     "page.first-seen": Text("first seen {time}", "首次出现 {time}"),
     "page.no-time": Text("time unknown", "时间未知"),
     "page.confidence": Text("Confidence {n}", "置信度 {n}"),
-    "page.why": Text("Why it counts:", "判断依据："),
+    "page.why": Text("Why it counts: {why}", "判断依据：{why}"),
     "page.chain": Text("What followed", "因果链"),
     "page.chain-alt": Text("Causal graph: {title} leads to {n} consequences, listed below.", "因果图：{title} 引发 {n} 个后果，见下方列表。"),
     "page.chain-list": Text("As a list: {n} consequences", "以列表查看：{n} 个后果"),

@@ -11,7 +11,7 @@ from forensics.result import Lane, Timeline, Triage, Window
 from forensics.safe_text import clip, safe
 from rules.model import Diagnosis
 
-LEFT, PLOT, RIGHT = 214, 840, 78
+LEFT, PLOT, RIGHT = 196, 830, 58
 """Widths of the names, of the plot and of the totals."""
 TOP, ROW, BELOW = 26, 26, 26
 SECOND = 1_000_000
@@ -48,12 +48,14 @@ def _drawn(window: Window, which: int, line: Timeline, triage: Triage, clock: Cl
     height = TOP + len(line.lanes) * ROW + BELOW
     most = max((count for lane in line.lanes for count in lane.bars[which].values()), default=1)
     label = worded("page.lane-alt", n=len(line.lanes))
+    named = any(lane.node for lane in line.lanes)
+    width = LEFT + PLOT + RIGHT
     parts = [
+        *(el("rect", x=0, y=TOP + n * ROW, width=width, height=ROW, cls="lane") for n in range(0, len(line.lanes), 2)),
         *_grid(window, height, clock),
-        *(_lane(lane, n, which, window, most, clock) for n, lane in enumerate(line.lanes)),
+        *(_lane(lane, n, which, window, most, clock, named) for n, lane in enumerate(line.lanes)),
         *_flags(triage.diagnoses, window, height, clock),
     ]
-    width = LEFT + PLOT + RIGHT
     return el("svg", el("title", f"{label.en} / {label.zh}"), parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img")
 
 
@@ -94,15 +96,15 @@ def _tick(local: int, step: int) -> str:
     return when.strftime("%H:%M:%S") + (f".{when.microsecond // 1000:03d}" if step < SECOND else "")
 
 
-def _lane(lane: Lane, place: int, which: int, window: Window, most: int, clock: Clock) -> Html:
+def _lane(lane: Lane, place: int, which: int, window: Window, most: int, clock: Clock, named: bool) -> Html:
     top = TOP + place * ROW
     middle = top + ROW - 5
-    parts = [el("rect", x=0, y=top, width=LEFT + PLOT + RIGHT, height=ROW, cls="lane" if place % 2 == 0 else "lane odd")]
-    node = lane.node or worded("page.no-node").en
-    parts.append(
-        el("text", el("title", f"{node} · {lane.source}"), clip(safe(lane.node), 20) if lane.node else t("page.no-node", "tspan"), x=10, y=top + 17)
-    )
-    parts.append(el("text", lane.source, x=LEFT - 10, y=top + 17, text_anchor="end", cls="dim"))
+    if named:
+        node = clip(safe(lane.node), 19) if lane.node else t("page.no-node", "tspan")
+        parts = [el("text", el("title", lane.node), node, x=10, y=top + 17)]
+        parts.append(el("text", lane.source, x=LEFT - 10, y=top + 17, text_anchor="end", cls="dim"))
+    else:
+        parts = [el("text", lane.source, x=10, y=top + 17)]
     if lane.first is not None and lane.last is not None and lane.last >= window.start and lane.first <= window.start + window.step * window.bins:
         parts.append(
             el("line", x1=_x(window, lane.first), y1=middle, x2=max(_x(window, lane.last), _x(window, lane.first) + 2), y2=middle, cls="life")
