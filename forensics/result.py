@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from replay.result import Verdict
 from rules.model import Diagnosis, Evidence, Pack, Scope, Text
 
 
@@ -257,6 +258,8 @@ class Triage(msgspec.Struct):
     conflicts: list[Conflict] = []
     checks: list[CheckResult] = []
     """Of `--profile preflight`; empty without it."""
+    replays: dict[int, Verdict] = {}
+    """Rank of a diagnosis -> the verdict of its replay, where one was run."""
 
     @property
     def damaged(self) -> list[Member]:

@@ -12,11 +12,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from forensics.errors import CaseError
+from forensics.report.drawn import drawn
 from forensics.report.figures import iso
 from forensics.result import Triage
 from forensics.safe_text import json_quiet, safe, whole
-from rules.model import Diagnosis, Evidence, Scope, Text
+from replay.result import Verdict
+from rules.model import Diagnosis, Evidence, Text
 
 SCHEMA = "dsforensics.report/1"
 FILE = "report.json"
@@ -41,7 +45,7 @@ def report(triage: Triage) -> dict[str, Any]:
             "first": iso(bundle.first),
             "last": iso(bundle.last),
         },
-        "diagnoses": [_diagnosis(d) for d in triage.diagnoses],
+        "diagnoses": [_diagnosis(d, triage.replays.get(d.rank)) for d in triage.diagnoses],
         "unexplained": [
             {"shape": u.shape, "count": u.count, "file": u.file, "line": u.line}
             for u in sorted(triage.unexplained, key=lambda u: (-u.count, u.shape, u.file, u.line))
@@ -67,54 +71,11 @@ def report(triage: Triage) -> dict[str, Any]:
             ],
         },
         "notes": [note.en for note in triage.notes],
-        "graph": {
-            "steps": [
-                {
-                    "rule": step.rule, "title": _both(step.title), "layer": step.layer, "scope": _scope(step.scope),
-                    "first_seen": iso(step.first), "lines": step.occurrences,
-                }
-                for step in triage.graph.steps
-            ],
-            "links": [{"cause": one.cause, "effect": one.effect, "stated": one.stated} for one in triage.graph.links],
-        },
-        "timeline": {
-            "windows": [{"start": iso(one.start), "step_us": one.step, "bins": one.bins} for one in triage.timeline.windows],
-            "lanes": [
-                {
-                    "node": lane.node or None, "source": lane.source, "first": iso(lane.first), "last": iso(lane.last), "lines": lane.lines,
-                    "error_lines": lane.errors, "bars": [[[at, count] for at, count in sorted(bars.items())] for bars in lane.bars],
-                }
-                for lane in triage.timeline.lanes
-            ],
-        },
-        "devices": [
-            {
-                "node": one.node or None, "device": one.device, "soc": one.soc, "health": one.health, "findings": one.findings,
-                "diagnoses": list(one.ranks),
-                "readings": {name: {"last": r.last, "highest": r.most, "unit": r.unit} for name, r in sorted(one.readings.items())},
-            }
-            for one in triage.devices
-        ],
-        "conflicts": [
-            {
-                "node": one.node or None, "left": one.left, "left_version": one.left_version, "right": one.right,
-                "right_version": one.right_version, "expected": _both(one.expected),
-            }
-            for one in triage.conflicts
-        ],
-        "checks": [
-            {
-                "rule": one.rule, "title": _both(one.title), "status": one.status, "severity": one.severity,
-                "evidence": [_evidence(line) for line in one.lines], "wanting": list(one.wanting),
-                "note": None if one.note is None else _both(one.note),
-                "remedy": {lang: list(one.remedy.get(lang, ())) for lang in ("en", "zh")},
-            }
-            for one in triage.checks
-        ],
-    }  # fmt: skip
+        **drawn(triage),
+    }
 
 
-def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+def _diagnosis(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any]:
     finding = diagnosis.finding
     rule, scope = finding.rule, finding.scope
     confidence = diagnosis.confidence if math.isfinite(diagnosis.confidence) else 0.0
@@ -129,7 +90,7 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "layer": rule.layer,
         "action": rule.action,
         "provenance": rule.provenance,
-        "scope": _scope(scope),
+        "scope": {"node": scope.node or None, "device": scope.device, "rank": scope.rank, "pid": scope.pid},
         "first_seen": iso(finding.first),
         "evidence": [_evidence(e) for e in diagnosis.evidence],
         "explains": list(diagnosis.explains),
@@ -137,12 +98,19 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "explained_events": diagnosis.explained_events,
         "remedy": {lang: list(diagnosis.remedy.get(lang, ())) for lang in ("en", "zh")},
         "references": [{"title": r.title, "id": r.id} for r in rule.references],
-        "replay": None if rule.replay is None else {"kernel": rule.replay.kernel, "status": "not-run", "detail": {}},
+        "replay": _replay(diagnosis, verdict),
     }
 
 
-def _scope(scope: Scope) -> dict[str, Any]:
-    return {"node": scope.node or None, "device": scope.device, "rank": scope.rank, "pid": scope.pid}
+def _replay(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any] | None:
+    """The verdict with its numbers; `not-run` where a rerun could settle the diagnosis and none was made."""
+    if verdict is not None:
+        detail = msgspec.to_builtins(verdict)
+        for name in ("kernel", "status", "seconds"):
+            del detail[name]
+        return {"kernel": verdict.kernel, "status": verdict.status, "detail": detail}
+    suspect = diagnosis.finding.rule.replay
+    return None if suspect is None else {"kernel": suspect.kernel, "status": "not-run", "detail": {}}
 
 
 def _both(text: Text) -> dict[str, str]:
