@@ -5,7 +5,7 @@ from __future__ import annotations
 from forensics.report.figures import Clock
 from forensics.report.page import Look
 from forensics.report.strings import LANGUAGES, of
-from forensics.report.web import graph
+from forensics.report.web import graph, replay
 from forensics.report.web.gauge import bar
 from forensics.report.web.markup import Html, both, el, join, t, ticked
 from forensics.report.words import confirmation, named, place, verdict
@@ -92,6 +92,8 @@ def _body(diagnosis: Diagnosis, triage: Triage, clock: Clock, look: Look) -> Htm
         parts.append(el("div", heading, drawn, graph.listed(diagnosis, triage.titles), cls="part"))
     if diagnosis.evidence:
         parts.append(el("div", el("h3", t("page.evidence")), _evidence(diagnosis.evidence, clock), cls="part"))
+    if (settled := triage.replays.get(diagnosis.rank)) is not None:
+        parts.append(replay.section(settled))
     about = [el("span", t("rule"), " ", el("code", rule.id)), el("span", t(f"provenance.{rule.provenance}"))]
     if diagnosis.supported_by:
         about.append(
@@ -143,6 +145,6 @@ def _nothing(triage: Triage, clock: Clock) -> Html:
         folded = (
             el("details", el("summary", t("page.more-evidence", n=len(more))), el("ul", more, cls="log-part"), cls="fold in-log") if more else None
         )
-        listed = el("div", el("h4", t("first-errors"), cls="role"), el("ul", shown, cls="log-part"), folded, cls="log")
+        listed = el("div", el("h2", t("first-errors"), cls="role"), el("ul", shown, cls="log-part"), folded, cls="log")
         parts.append(listed)
     return el("section", parts, id="d1", cls="stack")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -24,29 +26,33 @@ FILE = "report.html"
 THEMES = ("auto", "light", "dark")
 NAMES = {"en": "English", "zh": "中文"}
 
+Draw: TypeAlias = Callable[[Triage, Clock, Look], Html]
+SECTIONS: tuple[tuple[str, str, Draw], ...] = (
+    ("page.checks-word", "checks", lambda triage, clock, look: tables.checks(triage, clock)),
+    ("page.diagnosis-word", "d1", diagnosis.section),
+    ("page.timeline", "timeline", lambda triage, clock, look: timeline.section(triage, clock)),
+    ("page.devices", "devices", lambda triage, clock, look: tables.devices(triage)),
+    ("page.facts", "facts", lambda triage, clock, look: tables.facts(triage)),
+    ("page.codes-word", "codes", lambda triage, clock, look: tables.codes(triage)),
+    ("page.unexplained-word", "unexplained", lambda triage, clock, look: tables.unexplained(triage)),
+    ("", "notes", lambda triage, clock, look: tables.notes(triage)),
+    ("coverage", "coverage", lambda triage, clock, look: tables.coverage(triage, clock)),
+)
+"""The parts of the page in order: word of the navigation (none: it has no place there), anchor, and what draws it; an empty part is left out."""
+
 
 def render(triage: Triage, look: Look) -> str:
     """The page. It opens in `look.lang`, and holds the other language too."""
     triage = msgspec.structs.replace(triage, case=Path(triage.case).name)  # no path of this machine: the page is sent elsewhere
     clock = Clock(triage.bundle.zone, triage.bundle.first, triage.bundle.last)
-    sections = {
-        "page.checks-word": ("checks", tables.checks(triage, clock)),
-        "page.diagnosis-word": ("d1", diagnosis.section(triage, clock, look)),
-        "page.timeline": ("timeline", timeline.section(triage, clock)),
-        "page.devices": ("devices", tables.devices(triage)),
-        "page.facts": ("facts", tables.facts(triage)),
-        "page.codes-word": ("codes", tables.codes(triage)),
-        "page.unexplained-word": ("unexplained", tables.unexplained(triage)),
-        "collect": ("notes" if not triage.collect_next else "collect", tables.notes(triage)),
-        "coverage": ("coverage", tables.coverage(triage, clock)),
-    }
-    links = [el("a", t(word), href=f"#{ident}") for word, (ident, body) in sections.items() if body and word != "collect"]
+    made = [(word, ident, draw(triage, clock, look)) for word, ident, draw in SECTIONS]
+    links = [el("a", t(word), href=f"#{ident}") for word, ident, part in made if part and word]
     body = join(
         (
             _switches(look.lang),
             el(
                 "div", el("a", t("page.jump"), href="#d1", cls="jump"), _bar(links, look.lang),
-                el("main", _head(triage, clock), [body for _, body in sections.values()]), _foot(triage), cls="page",
+                el("main", _head(triage, clock), [part for _, _, part in made]), _foot(triage), cls="page",
             ),
         )
     )  # fmt: skip
@@ -84,8 +90,7 @@ def policy() -> str:
 
 def _switches(lang: str) -> Html:
     languages = [
-        el("input", type="radio", name="language", id=f"in-{one}", cls="switch", checked=one == lang, autocomplete="off", aria_label=NAMES[one])
-        for one in LANGUAGES
+        el("input", type="radio", name="language", id=f"in-{one}", cls="switch", checked=one == lang, aria_label=NAMES[one]) for one in LANGUAGES
     ]
     themes = [
         el(
@@ -95,7 +100,6 @@ def _switches(lang: str) -> Html:
             id=f"theme-{one}",
             cls="switch",
             checked=one == "auto",
-            autocomplete="off",
             aria_label=worded(f"page.theme.{one}").of(lang),
         )
         for one in THEMES
@@ -111,7 +115,7 @@ def _bar(links: list[Html], lang: str) -> Html:
         for key, found in (("page.language", languages), ("page.theme", themes))
     ]
     nav = el("nav", links, cls="sections", aria_label=worded("page.sections").of(lang))
-    return el("div", el("div", el("span", "dsforensics", cls="brand"), nav, el("div", groups, cls="choices"), cls="bar-inner"), cls="bar")
+    return el("header", el("div", el("span", "dsforensics", cls="brand"), nav, el("div", groups, cls="choices"), cls="bar-inner"), cls="bar")
 
 
 def _head(triage: Triage, clock: Clock) -> Html:

@@ -121,4 +121,18 @@ TEXTS: dict[str, Text] = {
     "page.action.replace-hardware": Text("replace hardware", "更换硬件"),
     "page.action.contact-vendor": Text("contact the vendor", "联系厂商"),
     "page.action.investigate": Text("investigate", "继续排查"),
+    # the verdict of a replay
+    "page.replay": Text("Replay of the kernel", "算子重放"),
+    "page.faults": Text("Fault models that reproduce the output", "能够重现该输出的故障模型"),
+    "page.violations": Text("Constraints that the arguments break", "参数违反的约束"),
+    "page.silent": Text("not checked by the device", "设备不做检查"),
+    "page.score": Text("error {score} noise units", "误差为 {score} 个噪声单位"),
+    "page.plot-alt": Text("Error by position, in noise units, on a logarithmic scale", "各位置的误差（噪声单位，对数刻度）"),
+    "page.plot-bin": Text("{first} to {last}: error {error}, worst {worst}", "{first} 至 {last}：误差 {error}，最大 {worst}"),
+    "page.plot-limit": Text("up to here a kernel counts as clean", "此线以下视为正常"),
+    "page.axis.position": Text("position", "位置"),
+    "page.axis.token": Text("token of the sequence", "序列中的 token"),
+    "page.axis.request": Text("request of the batch", "批次中的请求"),
+    "page.axis.row": Text("row of the output", "输出的行"),
+    "page.axis.column": Text("column of the last axis", "最后一维的列"),
 }

@@ -32,8 +32,8 @@ def section(triage: Triage, clock: Clock) -> Html:
     parts: list[Html] = []
     if near:
         parts += [
-            el("input", type="radio", name="window", id="near", cls="switch", checked=True, autocomplete="off"),
-            el("input", type="radio", name="window", id="whole", cls="switch", autocomplete="off"),
+            el("input", type="radio", name="window", id="near", cls="switch", checked=True),
+            el("input", type="radio", name="window", id="whole", cls="switch"),
             el("div", el("label", t("page.window.near"), for_="near"), el("label", t("page.window.whole"), for_="whole"), cls="choice", role="group"),
             el("div", _drawn(near[0], 1, line, triage, clock), cls="draw near", tabindex=0),
         ]
