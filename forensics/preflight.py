@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from forensics.ingest import Scan
 from forensics.result import CheckResult, Member
 from rules import checks
-from rules.model import Evidence, MetricRow, RuleSet
+from rules.model import Evidence, Hit, MetricRow, RuleSet
 from rules.scan import LeafRef
 
 QUARTER = 900
@@ -23,11 +23,17 @@ def results(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan) -> list[Check
     return [
         CheckResult(
             one.rule.id, one.rule.title, one.status, one.rule.severity,
-            [Evidence(hit.file, hit.line_no, hit.text, "for", hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset) for hit in one.hits],
+            [_evidence(hit) for hit in one.hits],
             one.wanting, {lang: list(texts) for lang, texts in one.rule.remedy.items()}, one.rule.note,
         )
         for one in found
     ]  # fmt: skip
+
+
+def _evidence(hit: Hit) -> Evidence:
+    """A number names its card; a line does so itself."""
+    text = hit.text if hit.device is None or not hit.text.startswith(hit.captures.get("name", "\0")) else f"device {hit.device}: {hit.text}"
+    return Evidence(hit.file, hit.line_no, text, "for", hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset)
 
 
 def _skews(files: Sequence[Member]) -> list[MetricRow]:

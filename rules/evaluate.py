@@ -103,10 +103,10 @@ class Evaluator:
     def lines(self, number: int, rule: Rule, most: int) -> list[Hit]:
         """Every line, fact and number on which rule `number` holds, in the order they were found; at most `most`, and none twice."""
         search = _Search(self, number, rule)
-        found: dict[int, Hit] = {}
+        found: dict[tuple[int, int, str], Hit] = {}
         try:
             for binding in search.all():
-                found.update((id(hit), hit) for hit in binding.values())
+                found.update(((hit.file_id, hit.line_no, hit.text), hit) for hit in binding.values())
                 if len(found) >= most:
                     break
         except _TooMany:
@@ -367,7 +367,7 @@ def _metric_hit(row: MetricRow) -> Hit:
     captures = {"value": f"{row.value:g}" if abs(row.value) < 1e6 else repr(row.value), "label": row.label, "name": row.name}
     if row.device is not None:
         captures["device"] = str(row.device)
-    text = row.text or f"{row.name} {row.label} = {row.value:g}{row.unit}"
+    text = row.text or f"{f'{row.name} {row.label}'.rstrip()} = {row.value:g}{row.unit}"
     return Hit(-1, row.file_id, row.file, row.line_no, -1, text, captures, "npu-smi", ts=row.ts, node=row.node, device=row.device)
 
 

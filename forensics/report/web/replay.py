@@ -89,8 +89,8 @@ def plot(shown: ErrorPlot) -> Html:
         parts.append(el("line", x1=at, x2=at, y1=TOP - 8, y2=TOP + HEIGHT, cls="flag-line"))
         left = at > LEFT + PLOT - 80
         parts.append(el("text", str(shown.boundary), x=at + (-5 if left else 5), y=TOP - 6, text_anchor="end" if left else "start"))
-    step = max(1, (last - first) // TICKS)
-    for place in range(first, last, step):
+    step = _round_step(last - first)
+    for place in range(-(-first // step) * step, last, step):
         parts.append(el("text", str(place), x=x(place), y=TOP + HEIGHT + 16, text_anchor="middle", cls="dim"))
     parts.append(_both_lines(f"page.axis.{shown.axis}", LEFT + PLOT / 2, TOP + HEIGHT + 34, "middle"))
     label = worded("page.plot-alt")
@@ -99,6 +99,12 @@ def plot(shown: ErrorPlot) -> Html:
     sample = el("svg", el("line", x1=0, y1=4, x2=30, y2=4, cls="limit"), aria_hidden="true")
     legend = el("div", el("span", sample, t("page.plot-limit")), cls="legend")
     return join((el("div", drawing, cls="draw", tabindex=0, role="group", aria_label=f"{label.en} / {label.zh}"), legend))
+
+
+def _round_step(length: int) -> int:
+    """A step of 1, 2 or 5 times a power of ten that cuts `length` into at most TICKS."""
+    power = 10 ** max(0, len(str(max(1, length // TICKS))) - 1)
+    return next((power * n for n in (1, 2, 5, 10) if length / (power * n) <= TICKS), power * 10)
 
 
 def _decades(errors: list[float], limit: float) -> tuple[int, int]:
