@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -73,6 +74,11 @@ def _location(line: Evidence, words: str = "") -> dict[str, Any]:
     return {"physicalLocation": physical} | ({"message": {"text": safe(words)}} if words else {})
 
 
+def _once(locations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each place once, as the format asks."""
+    return list({repr(one): one for one in locations}.values())
+
+
 def _rule(
     ident: str, title: str, remedy: list[str], level: str, tags: list[str], described: dict[str, dict[str, Any]], rule: Rule | None = None
 ) -> None:
@@ -114,10 +120,10 @@ def _diagnosed(diagnosis: Diagnosis, described: dict[str, dict[str, Any]], triag
         "rank": round(100 * min(1.0, max(0.0, diagnosis.confidence)), 2),
         "message": {"text": "\n".join(map(safe, sentences))},
         "locations": [_location(line) for line in own[:1]],
-        "relatedLocations": [
+        "relatedLocations": _once(
             _location(line, f"{say(lang, line.role)}: {place(line.file, line.line)}")
-            for line in [*own[1:], *(o for o in diagnosis.evidence if o.role != "for")]
-        ],
+            for line in [*own[1:], *(other for other in diagnosis.evidence if other.role != "for")]
+        ),
         "partialFingerprints": _print(rule.id, scope.node, scope.device),
         "properties": {
             "confidence": round(diagnosis.confidence, 4),
@@ -146,6 +152,6 @@ def _checked(check: CheckResult, described: dict[str, dict[str, Any]], lang: str
         "level": level if check.status == "fail" else "none",
         "message": {"text": safe(words)},
         "locations": [_location(line) for line in check.lines[:1]],
-        "relatedLocations": [_location(line, place(line.file, line.line)) for line in check.lines[1:]],
+        "relatedLocations": _once(_location(line, place(line.file, line.line)) for line in check.lines[1:]),
         "partialFingerprints": _print(check.rule),
     }

@@ -78,6 +78,12 @@ TABLE: dict[str, Text] = {
     "diagnoses": Text("Diagnoses", "诊断"),
     "evidence": Text("Evidence", "证据"),
     "made-by": Text("Made by dsforensics {version} with {packs}.", "由 dsforensics {version} 生成，规则包：{packs}。"),
+    "left-for-room": Text(
+        "{n} further parts do not fit here; report.html has all of it.", "受篇幅限制，另有 {n} 部分未列出，完整内容见 report.html。"
+    ),
+    "left-for-room.1": Text(
+        "1 further part does not fit here; report.html has all of it.", "受篇幅限制，另有 1 部分未列出，完整内容见 report.html。"
+    ),
     "no-packs": Text("no rule packs", "无"),
     "confidence": Text("confidence", "置信度"),
     "unexplained-heading": Text("Error lines without a rule", "没有对应规则的错误行"),

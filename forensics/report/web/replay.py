@@ -103,8 +103,10 @@ def plot(shown: ErrorPlot) -> Html:
 
 def _round_step(length: int) -> int:
     """A step of 1, 2 or 5 times a power of ten that cuts `length` into at most TICKS."""
-    power = 10 ** max(0, len(str(max(1, length // TICKS))) - 1)
-    return next((power * n for n in (1, 2, 5, 10) if length / (power * n) <= TICKS), power * 10)
+    power = 1
+    while power * 10 * TICKS < length:
+        power *= 10
+    return next((power * n for n in (1, 2, 5) if power * n * TICKS >= length), power * 10)
 
 
 def _decades(errors: list[float], limit: float) -> tuple[int, int]:
