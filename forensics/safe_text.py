@@ -109,6 +109,14 @@ def prose(text: str) -> str:
     return _REFERENCE.sub(r"\1<!-- -->", _LEADING.sub(r"\1\\\2", text))
 
 
+def spoken(text: str) -> str:
+    """Markdown: `prose` in which what stands between backticks is code, as rule packs write commands."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0 or not all(parts[1::2]):
+        return prose(text)
+    return "".join(code_span(part) if n % 2 else prose(part) if part else "" for n, part in enumerate(parts))
+
+
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+!|~$=>.-])")
 
 

@@ -26,7 +26,7 @@ from forensics.report.words import (
     wanting,
 )
 from forensics.result import Triage
-from forensics.safe_text import code_block, code_span, prose, summary
+from forensics.safe_text import code_block, code_span, prose, spoken, summary
 from rules.model import Diagnosis
 
 LINES, ROWS = 12, 20
@@ -86,7 +86,7 @@ def _checks(triage: Triage, look: Look, clock: Clock) -> list[str]:
     blocks = []
     for status in CHECK_ORDER:
         for check in (one for one in triage.checks if one.status == status):
-            about = prose(check.title.of(lang)) + (f" · {prose(wanting(check, lang))}" if status == "not-checked" else "")
+            about = prose(check.title.of(lang)) + (f" · {spoken(wanting(check, lang))}" if status == "not-checked" else "")
             rows.append(" | ".join((say(lang, f"check.{status}"), prose(subject(check, lang)), about)))
             if status == "fail":
                 lines = [
@@ -94,7 +94,7 @@ def _checks(triage: Triage, look: Look, clock: Clock) -> list[str]:
                     for e in check.lines[: len(check.lines) if look.verbose else LINES]
                 ]
                 blocks += [f"**{say(lang, 'check.fail')}** {prose(check.title.of(lang))}", code_block(lines)]
-                blocks += ["\n".join(f"- {prose(step)}" for step in of(check.remedy, lang))] if of(check.remedy, lang) else []
+                blocks += ["\n".join(f"- {spoken(step)}" for step in of(check.remedy, lang))] if of(check.remedy, lang) else []
     return [f"## {say(lang, 'preflight')}", checked(triage, lang), *blocks, "\n".join(f"| {row} |" for row in rows)]
 
 
@@ -121,9 +121,9 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
             body += [say(lang, "more-lines", n=len(lines) - len(shown))] if len(lines) > len(shown) else []
             parts += [f"**{say(lang, role)}**", code_block(body)]
     if rule.note is not None:
-        parts.append(f"**{say(lang, 'note')}** {prose(rule.note.of(lang))}")
+        parts.append(f"**{say(lang, 'note')}** {spoken(rule.note.of(lang))}")
     if steps := of(diagnosis.remedy, lang):
-        parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {prose(step)}" for step in steps)]
+        parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {spoken(step)}" for step in steps)]
     if command := confirmation(diagnosis, triage, look):
         parts.append(f"**{say(lang, 'confirm')}** {code_span(command)}")
     if rule.references:
