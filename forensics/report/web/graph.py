@@ -77,7 +77,8 @@ def draw(diagnosis: Diagnosis, graph: Graph, clock: Clock) -> Html:
     drawing = el(
         "svg", el("title", f"{label.en} / {label.zh}"), el("defs", arrow),
         [_edge(boxes[a], boxes[b], stated, ident, sizes) for a, b, stated in edges],
-        [_box(box, clock, sizes) for box in boxes], viewBox=f"0 0 {width} {height}", width=width, height=height, role="img",
+        [_box(box, clock, sizes) for box in boxes], viewBox=f"0 0 {width} {height}", width=width,
+        height=height, role="img", cls="wide" if width > 760 else None,
     )  # fmt: skip
     kinds = {stated for _, _, stated in edges}
     legend = [

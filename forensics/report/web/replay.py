@@ -95,7 +95,9 @@ def plot(shown: ErrorPlot) -> Html:
     parts.append(_both_lines(f"page.axis.{shown.axis}", LEFT + PLOT / 2, TOP + HEIGHT + 34, "middle"))
     label = worded("page.plot-alt")
     width, height = LEFT + PLOT + RIGHT, TOP + HEIGHT + BELOW
-    drawing = el("svg", el("title", f"{label.en} / {label.zh}"), parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img")
+    drawing = el(
+        "svg", el("title", f"{label.en} / {label.zh}"), parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img", cls="wide"
+    )
     sample = el("svg", el("line", x1=0, y1=4, x2=30, y2=4, cls="limit"), aria_hidden="true")
     legend = el("div", el("span", sample, t("page.plot-limit")), cls="legend")
     return join((el("div", drawing, cls="draw", tabindex=0, role="group", aria_label=f"{label.en} / {label.zh}"), legend))

@@ -55,6 +55,8 @@ TEXTS: dict[str, Text] = {
     "page.lane-more": Text("{n} lanes with fewer errors are not drawn.", "另有 {n} 条错误较少的时间线未画出。"),
     "page.bar": Text("{time}: {n} error lines", "{time}：{n} 行错误"),
     "page.bar.1": Text("{time}: 1 error line", "{time}：1 行错误"),
+    "page.undated": Text("{n} error lines without a time", "{n} 行错误没有时间"),
+    "page.undated.1": Text("1 error line without a time", "1 行错误没有时间"),
     "page.no-node": Text("(no node name)", "（无节点名）"),
     "page.devices": Text("Devices", "设备"),
     "page.device": Text("Device", "设备"),
@@ -81,6 +83,7 @@ TEXTS: dict[str, Text] = {
     "page.meaning": Text("Meaning", "含义"),
     "page.count": Text("Lines", "行数"),
     "page.text": Text("Text", "内容"),
+    "page.unexplained-lead.1": Text("1 error line fits no rule.", "1 行错误日志没有对应规则。"),
     "page.unexplained-lead": Text(
         "{n} error lines in {kinds} shapes fit no rule, the rarest first: what is odd tells most.",
         "{n} 行错误日志（{kinds} 类）没有对应规则，最少见的排在最前，通常最有价值。",

@@ -218,7 +218,7 @@ def _fact_table(found: Sequence[FactSeen], nodes: Sequence[str]) -> Html:
         else:
             shown = sorted({fact.value for fact in same})
             first = same[0]
-            cells = [el("td", _values(shown), cls="wrap"), el("td", clip(safe(place(first.file, first.line)), 90), cls="soft small wrap")]
+            cells = [el("td", _values(shown), cls="wrap"), el("td", clip(safe(place(first.file, first.line)), 90), cls="soft small place")]
         rows.append(el("tr", label, cells, cls="differs" if differs else None))
     columns = [el("span", node) if node else t("page.no-node") for node in nodes] if nodes else [t("page.value"), t("page.where")]
     return _folded([(t("page.name"), False), *((column, False) for column in columns)], rows, 24)
@@ -251,7 +251,7 @@ def unexplained(triage: Triage) -> Html:
         return Html("")
     rows = [
         el(
-            "tr", el("td", str(one.count), cls="number"), el("td", clip(safe(place(one.file, one.line)), 160), cls="soft small wrap"),
+            "tr", el("td", str(one.count), cls="number"), el("td", clip(safe(place(one.file, one.line)), 160), cls="soft small place"),
             el("td", clip(safe((one.text or one.shape).strip()), 600), cls="said"),
         )
         for one in triage.unexplained

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from forensics.report.figures import EPOCH, Clock, number, offset_of, zone_name
+from forensics.report.strings import LANGUAGES
 from forensics.report.web.markup import Html, el, t, worded
 from forensics.result import Lane, Timeline, Triage, Window
 from forensics.safe_text import clip, safe
@@ -56,7 +57,9 @@ def _drawn(window: Window, which: int, line: Timeline, triage: Triage, clock: Cl
         *(_lane(lane, n, which, window, most, clock, named) for n, lane in enumerate(line.lanes)),
         *_flags(triage.diagnoses, window, height, clock),
     ]
-    return el("svg", el("title", f"{label.en} / {label.zh}"), parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img")
+    return el(
+        "svg", el("title", f"{label.en} / {label.zh}"), parts, viewBox=f"0 0 {width} {height}", width=width, height=height, role="img", cls="wide"
+    )
 
 
 def _x(window: Window, ts: int) -> float:
@@ -124,16 +127,13 @@ def _lane(lane: Lane, place: int, which: int, window: Window, most: int, clock: 
                 cls="err",
             )
         )
-    parts.append(
-        el(
-            "text",
-            number(lane.errors, "en") if lane.errors else "·",
-            x=LEFT + PLOT + RIGHT - 10,
-            y=top + 17,
-            text_anchor="end",
-            cls="" if lane.errors else "dim",
-        )
-    )
+    undated = max(0, lane.errors - sum(lane.bars[0].values()))
+    words = worded("page.undated", n=undated)
+    if undated and undated == lane.errors:
+        parts += [el("text", words.of(lang), x=LEFT + 8, y=top + 17, cls="dim", lang=lang) for lang in LANGUAGES]
+    hint = el("title", f"{words.en} / {words.zh}") if undated else None
+    total = number(lane.errors, "en") if lane.errors else "·"
+    parts.append(el("text", hint, total, x=LEFT + PLOT + RIGHT - 10, y=top + 17, text_anchor="end", cls=None if lane.errors else "dim"))
     return el("g", parts)
 
 
