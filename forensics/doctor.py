@@ -65,7 +65,7 @@ def examine() -> list[Check]:
             checks.append(Check(name, "missing", "", purpose, needed))
     for name, point in found().items():
         checks.append(Check(f"command {name}", "ok", point.value, "further command"))
-    from rules.scan import CACHE  # deferred: own_version must not load the matcher
+    from rules.cache import CACHE  # deferred: own_version must not load the matcher
 
     writable = os.access(CACHE if CACHE.is_dir() else CACHE.parent, os.W_OK)
     kept = "compiled rules are kept there" if writable else "not writable: rules are compiled anew at every run"

@@ -27,7 +27,9 @@ from rules.scan import Scanner
 
 __all__ = ["EXTRA", "ErrorShape", "Scan", "scan"]
 
-PER_LEAF = 4000
+LARGE = 8 << 20
+"""Bytes of a bundle, as given, from which the compiled sieve of the scanner pays."""
+PER_LEAF = 600
 """Hits of one leaf kept of all files; beyond, only the first FEW of each further file."""
 MOST = 60_000
 """Hits kept of all leaves and files; beyond, LATE of each leaf, and FEW of a file. Bounds the memory, however many files and rules."""
@@ -47,6 +49,8 @@ METRICS = 1_000_000
 class Input(Protocol):
     """What is read of a bundle (forensics.bundle.Bundle has it)."""
 
+    @property
+    def size(self) -> int: ...
     @property
     def lost(self) -> list[Lost]: ...
     def members(self) -> Iterator[Source]: ...
@@ -107,6 +111,8 @@ def scan(
     """Scan all members. `on_hits` gets hits block by block, with printed times, long before the end; `on_progress` the number of
     lines so far and the member at hand. `zone`: seconds east of UTC of wall clocks that do not say theirs, None: found out."""
     full = mmap.mmap(-1, max(1, len(scanner.leaves)))
+    if bundle.size >= LARGE:
+        scanner.sharpen()
     pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner, full), workers, _numpy)
     merge = _Merge(pool.feed.files, full)
     for task, result in pool.results():

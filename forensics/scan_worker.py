@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import re
+import string
 from collections.abc import Sequence
 
 import msgspec
@@ -22,7 +23,7 @@ from parsers.environment import FACT_PATTERNS
 from parsers.rows import Fact, Metric, Record
 from parsers.settle import twin_key
 from rules.model import Hit
-from rules.scan import ExtraPattern, LineHit, Scanner
+from rules.scan import ExtraPattern, LineHit, Marked, Scanner
 
 BACK = 50
 """Lines above a hit that are searched for the head of its record."""
@@ -32,8 +33,6 @@ LINE_HEAD, LINE_TAIL = 64 << 10, 4 << 10
 PIECE = 512 << 10
 SHAPES = 2000
 """Different shapes of error lines kept of one segment; the rest count as one."""
-KINDS = 20_000
-"""Looks of error lines from which a process forgets them between two segments."""
 SHOWN = 50_000
 """Shapes whose text a process remembers to have given."""
 FIRSTS = 256
@@ -59,13 +58,20 @@ _ERROR = (
     r"\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|^(?:[\w.]{1,120}\.)?[A-Z]\w{1,60}(?:Error|Exception): "
     r"|^E[0-9A-Z]\d{4}[:\[]|Segmentation fault|core dumped|terminate called|Call Trace:|Kernel panic|Out of memory: Kill"
 )
+_ERROR_TEXTS = (
+    "ERROR", "CRITICAL", "FATAL", "Traceback (most recent", "Exception: ", "Segmentation fault", "core dumped", "terminate called", "Call Trace:",
+    "Kernel panic", "Out of memory: Kill", *(f"\nE{first}{second}" for first in string.digits + string.ascii_uppercase for second in string.digits),
+)  # fmt: skip
 _JOIN = (
     r"HCCL\([^\n]*(?:SetupAgent |HcclCommInitRootInfo|hcclCommInitInfo|hcom init by file|RootInfoDetect|HcclCommInitClusterInfo)"
     r"|HCCL\([^\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|"
 )
+_JOIN_TEXTS = (
+    "SetupAgent ", "HcclCommInitRootInfo", "hcclCommInitInfo", "hcom init by file", "RootInfDetect", "HcclCommInitClusterInfo", "  |", "|  ",
+)  # fmt: skip
 EXTRA: tuple[ExtraPattern, ...] = (
-    ExtraPattern("error", _ERROR),
-    ExtraPattern("hccl", _JOIN, capture=True),
+    ExtraPattern("error", _ERROR, texts=_ERROR_TEXTS),
+    ExtraPattern("hccl", _JOIN, capture=True, texts=_JOIN_TEXTS),
     *(ExtraPattern(name, pattern, capture=True) for name, pattern in FACT_PATTERNS),
 )
 """What the scanner has to look for besides the rules: error lines, ranks, facts."""
@@ -74,7 +80,6 @@ ERROR_MARK, JOIN_MARK = -1, -2
 _PLOG_SITE = re.compile(rb"\[[A-Z]+\] ?([A-Z0-9_]+)\((-?\d+, ?[^)\n]*)\): ?[-0-9:. ]+(\[[^\]\n]*:\d+\])?")
 _PROCESS = re.compile(rb"\(([\w.:]{1,80}(?: rank=\d+)? pid=\d+)")
 _VARIABLE = re.compile(rb"0x[0-9a-fA-F]+|\d+")
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|P[^\x1b\n]*(?:\x1b\\)?|[@-Z\\-_c])?")
 
 
@@ -160,9 +165,6 @@ class ScanWork:
         self.full = bytearray(len(scanner.leaves)) if full is None else full
         self.shown: set[Name] = set()
         """Shapes whose text and time were given before."""
-        self.kinds: dict[object, _Kind] = {}
-        """By what tells error lines apart: what matched, and the call site or the text."""
-        self._turn = 0
         self._file = -1
         self._sent: dict[int, int] = {}
 
@@ -171,13 +173,6 @@ class ScanWork:
 
     def finish(self) -> None:
         return None
-
-    def next_turn(self) -> int:
-        """A number for the next segment."""
-        if len(self.kinds) > KINDS:
-            self.kinds.clear()
-        self._turn += 1
-        return self._turn
 
     def sent(self, file_id: int) -> dict[int, int]:
         """Hits of each leaf that this process has given of a file so far."""
@@ -205,32 +200,17 @@ class _Groups:
         """With the bytes of the first line of each."""
         self.firsts: dict[bytes, First] = {}
 
-    def add(self, name: Name, line: int, start: int, end: int) -> Shape | None:
-        """The shape that one more line counts to; None where there are too many."""
+    def add(self, name: Name, line: int, start: int, end: int, count: int) -> None:
+        """Count lines to their shape, or to that of all further ones where there are too many."""
         shape = self.shapes.get(name)
         if shape is None and len(self.shapes) >= SHAPES:
             name = name[0], b""
             shape = self.shapes.get(name)
         if shape is not None:
-            shape.count += 1
+            shape.count += count
         elif len(self.shapes) < 2 * SHAPES:
-            shape = self.shapes[name] = Shape(name[0], name[1], 1, line, "", None, "none")
+            shape = self.shapes[name] = Shape(name[0], name[1], count, line, "", None, "none")
             self.begun.append((shape, start, end))
-        return shape
-
-
-class _Kind(msgspec.Struct):
-    """What error lines of one look come to; `shape`: where they are counted in the segment at hand, if `turn` is its number."""
-
-    name: Name
-    process: bytes
-    turn: int = -1
-    shape: Shape | None = None
-
-
-def _kind(matched: tuple[int, ...], key: bytes, process: bytes) -> _Kind:
-    leaves = matched if matched[0] >= 0 else tuple(leaf for leaf in matched if leaf >= 0)
-    return _Kind((leaves, key), process)
 
 
 class _Segment:
@@ -292,7 +272,7 @@ class _Segment:
         for leaf, count in here.items():
             sent[leaf] = sent.get(leaf, 0) + count
         seen.counts = {leaf: count for leaf, count in found.counts.items() if leaf >= 0}
-        seen.errors = len(found.marked)
+        seen.errors = sum(one.count for one in found.marked)
         self._errors(found.marked, seen)
         seen.moments = sampled(found.marked, len(self.raw), self._head)
         self._ends(seen)
@@ -377,32 +357,20 @@ class _Segment:
 
     # ------------------------------------------------------------ errors
 
-    def _errors(self, marked: Sequence[tuple[int, int, int, tuple[int, ...]]], seen: Seen) -> None:
-        """Group error lines, and find the first of each process. A call site, or a text but for its numbers, is worked out once."""
+    def _errors(self, marked: Sequence[Marked], seen: Seen) -> None:
+        """Group error lines by call site, or by their text but for its numbers, and find the first of each process."""
         groups = _Groups()
-        kinds, turn = self.of.kinds, self.of.next_turn()
-        data, site_of = self.data, _PLOG_SITE.match
-        for line, start, end, matched in marked:
-            site = site_of(data, start, end)
+        data = self.data
+        for one in marked:
+            line, start, end = one.line, one.start, one.end
+            site = _PLOG_SITE.match(data, start, end)
             if site is not None and site[3] is not None:
-                look: object = matched, site[1], site[2], site[3]
-                kind = kinds.get(look)
-                if kind is None:
-                    kind = kinds[look] = _kind(matched, site[1] + site[3], site[2])
+                key, process = site[1] + site[3], site[2]
             else:
                 raw = bytes(data[start : min(end, start + 200)])
                 who = _PROCESS.match(raw) if raw[:1] == b"(" else None
-                process = site[2] if site is not None else who[1] if who else b""
-                look = matched, process, raw.translate(_DIGITS)
-                kind = kinds.get(look)
-                if kind is None:
-                    kind = kinds[look] = _kind(matched, _VARIABLE.sub(b"#", raw), process)
-            if kind.turn == turn:
-                if kind.shape is not None:
-                    kind.shape.count += 1
-                continue
-            kind.turn, kind.shape = turn, groups.add(kind.name, line, start, end)
-            process = kind.process
+                key, process = _VARIABLE.sub(b"#", raw), site[2] if site is not None else who[1] if who else b""
+            groups.add((tuple(leaf for leaf in one.matched if leaf >= 0), key), line, start, end, one.count)
             if process not in groups.firsts and len(groups.firsts) < FIRSTS:
                 record, text, _ = self._head(start, end)
                 self._counted(record, seen)

@@ -10,8 +10,8 @@ texts is searched for in every byte. Both are fine as long as they are seldom.
 from __future__ import annotations
 
 from rules import literals
-from rules.model import Leaf, Problem, RuleSet
-from rules.scan import chains_of, leaves_of
+from rules.looks import chains_of
+from rules.model import Leaf, Problem, RuleSet, leaves_of
 
 SHOWN = 3
 """Texts named in a warning."""

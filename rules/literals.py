@@ -100,13 +100,14 @@ def edition() -> bytes:
 
 
 @functools.cache
-def _background() -> str:
+def background() -> str:
+    """Lines as logs are full of."""
     return gzip.decompress(BACKGROUND.read_bytes()).decode()
 
 
 @functools.cache
 def _folded() -> str:
-    return _background().lower()
+    return background().lower()
 
 
 RUN = 6
@@ -115,7 +116,7 @@ RUN = 6
 @functools.cache
 def _runs(folded: bool) -> frozenset[str]:
     """All runs of RUN characters in the background: most texts asked about are not there, and this says so at once."""
-    text = _folded() if folded else _background()
+    text = _folded() if folded else background()
     return frozenset(text[n : n + RUN] for n in range(len(text) - RUN + 1))
 
 
@@ -125,7 +126,7 @@ def frequency(text: str, folded: bool = False) -> int:
     text = text.lower() if folded else text
     if len(text) >= RUN and (text[:RUN] not in _runs(folded) or text[-RUN:] not in _runs(folded)):
         return 0
-    return (_folded() if folded else _background()).count(text)
+    return (_folded() if folded else background()).count(text)
 
 
 def rarity(text: str) -> tuple[int, int]:
@@ -187,7 +188,7 @@ def often(texts: Texts, folded: bool = False) -> int:
 
 @functools.cache
 def _line_ends() -> list[int]:
-    return [match.start() for match in re.finditer("\n", _background())]
+    return [match.start() for match in re.finditer("\n", background())]
 
 
 @functools.cache
@@ -195,7 +196,7 @@ def _where(text: str, folded: bool) -> frozenset[int]:
     """The lines of the background that hold a text."""
     if not frequency(text, folded):
         return frozenset()
-    hay, text = (_folded(), text.lower()) if folded else (_background(), text)
+    hay, text = (_folded(), text.lower()) if folded else (background(), text)
     ends, found, at = _line_ends(), set(), hay.find(text)
     while at >= 0:
         line = bisect.bisect_left(ends, at)

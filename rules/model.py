@@ -70,7 +70,6 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     module: tuple[str, ...] = ()
     near: Near | None = None
 
-
     @property
     def of_line(self) -> bool:
         """Whether it looks at lines; else at facts, numbers or pairs of versions."""
@@ -97,6 +96,15 @@ class Count(msgspec.Struct, frozen=True, tag="count"):
 
 
 Node = Leaf | Group | Count
+
+
+def leaves_of(node: Node) -> list[Leaf]:
+    """All leaves below a match node, in order."""
+    if isinstance(node, Leaf):
+        return [node]
+    if isinstance(node, Count):
+        return [node.of]
+    return [leaf for item in node.items for leaf in leaves_of(item)]
 
 
 class Explains(msgspec.Struct, frozen=True):

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from rules import scan, yaml_text
+from rules import looks, yaml_text
+from rules.cache import read_cache, write_cache
 from rules.model import Pack, Problem, Rule, RuleSet
 from rules.reader import ID, read_rule
 
@@ -44,11 +45,11 @@ def _load(root: pathlib.Path) -> RuleSet:
         read.append((str(path.parent), shown, data))
         digest.update(repr((str(path), data if isinstance(data, bytes) else str(data))).encode())
     name = f"rules-{digest.hexdigest()[:24]}.msgpack"
-    if (cached := scan.read_cache(name)) is not None:
+    if (cached := read_cache(name)) is not None:
         with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):
             return msgspec.msgpack.decode(cached, type=RuleSet)
     rules = _build(read)
-    scan.write_cache(name, msgspec.msgpack.encode(rules))
+    write_cache(name, msgspec.msgpack.encode(rules))
     return rules
 
 
@@ -152,7 +153,7 @@ def _build(files: list[tuple[str, str, bytes | Problem]]) -> RuleSet:
 
 def _sound(rules: list[Rule]) -> tuple[list[Rule], list[Problem]]:
     """Rules whose patterns can be matched, and what is wrong with the others."""
-    problems = scan.broken_leaves(RuleSet((), tuple(rules)))
+    problems = looks.broken_leaves(RuleSet((), tuple(rules)))
     broken = {(problem.file, problem.line) for problem in problems}
     return [rule for rule in rules if (rule.file, rule.line) not in broken], problems
 

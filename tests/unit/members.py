@@ -27,6 +27,7 @@ class Texts:
     def __init__(self, files: Mapping[str, bytes], piece: int = 1 << 20, mtime: float | None = None):
         self.files, self.piece, self.mtime = dict(files), piece, mtime
         self.lost: list[Lost] = []
+        self.size = sum(map(len, files.values()))
 
     def members(self) -> Iterator[Text]:
         for path, data in self.files.items():

@@ -10,7 +10,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules import pack, scan
+from rules import looks, pack, scan
 
 RULES = r"""
 - id: t.literal
@@ -99,7 +99,7 @@ def test_the_last_line_needs_no_line_end(scanner: scan.Scanner) -> None:
 def test_error_lines_are_counted_with_what_matched_on_them(scanner: scan.Scanner) -> None:
     data = b"[ERROR] heartbeat lost\n[ERROR] other\nfine\n"
     chunk = scanner.scan(data, len(data))
-    assert [(line, leaves) for line, _, _, leaves in chunk.marked] == [(0, (-1, 0)), (1, (-1,))]
+    assert [(one.line, one.matched) for one in chunk.marked] == [(0, (-1, 0)), (1, (-1,))]
     assert chunk.lines == 3
 
 
@@ -130,6 +130,60 @@ def test_a_large_chunk_gives_what_small_ones_give(scanner: scan.Scanner) -> None
         part = "\n".join(lines[start : start + 1000]) + "\n"
         small += [(name, line + start, captures) for name, line, captures in found(scanner, part)]
     assert large == small
+
+
+def sharp(folder: pathlib.Path) -> scan.Scanner:
+    """A scanner with its sieve."""
+    folder.joinpath("r.yaml").write_text(RULES)
+    scanner = scan.Scanner.load(
+        pack.load([folder], shipped=False),
+        [
+            scan.ExtraPattern("error", r"^\[ERROR\]|^E\d{4}:", texts=("[ERROR]", *(f"\nE{n}" for n in range(10)))),
+            scan.ExtraPattern("cann", r"cann=(?P<value>\S+)", capture=True),
+        ],
+    )
+    scanner.sharpen()
+    return scanner
+
+
+def test_the_sieve_holds_no_line_back_that_the_matcher_reports(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = sharp(tmp_path)
+    some = [
+        "heartbeat lost",
+        "alloc 5 failed",
+        "size=3 of [1]",
+        "OUT OF memory",
+        "内存不足",
+        "ret=507001 x",
+        "E1234: x",
+        "[ERROR] y",
+        "cann=8",
+        "E12",
+        "",
+    ]
+    lines = [some[n % 97] if n % 97 < len(some) else f"plain line {n} " + "lorem " * (n % 7) for n in range(9000)]
+    for text in ("\n".join(lines), "\n".join(lines) + "\n", "\n".join([*lines, "alloc failed"]), "E1234: x\n" + "\n".join(lines)):
+        data = text.encode()
+        blunt = scanner.scan(data, len(data), keep=1000)
+        assert len(blunt.hits) > 500
+        monkeypatch.setattr(scan, "_SMALL", 1)
+        assert scanner.scan(data, len(data), keep=1000) == blunt
+        monkeypatch.undo()
+
+
+def test_lines_that_differ_in_their_digits_alone_are_told_apart_where_digits_matter(scanner: scan.Scanner) -> None:
+    assert [(name, line) for name, line, _ in found(scanner, "ret=507001 x\nret=507002 x\nret=507001 x\nret=807001 x\n")] == [
+        ("t.code", 0),
+        ("t.code", 2),
+    ]
+
+
+def test_numbers_named_by_a_regex_only_are_not_mixed_up(tmp_path: pathlib.Path) -> None:
+    rule = RULES.split("- id: t.both")[0].replace('{contains: "heartbeat lost"}', "{regex: 'core error (?:4|17|2[0-5])\\b', not_contains: 'x9'}")
+    tmp_path.joinpath("r.yaml").write_text(rule)
+    scanner = scan.Scanner.load(pack.load([tmp_path], shipped=False))
+    data = b"".join(b"core error %02d\n" % n for n in (4, 14, 17, 18, 19, 20, 25, 26)) + b"core error 4 x9\ncore error 4 x8\ncore error 5 x8\n"
+    assert [hit.line for hit in scanner.scan(data, len(data)).hits] == [2, 5, 6, 9]
 
 
 def test_a_regex_that_runs_away_is_cut_short_and_named(tmp_path: pathlib.Path) -> None:
@@ -182,4 +236,4 @@ def test_every_line_is_judged_as_by_the_words_alone(scanner: scan.Scanner, parts
     ],
 )
 def test_a_repeat_at_the_end_is_relaxed_for_the_scan(given: str, expected: str) -> None:
-    assert scan.relaxed(given) == expected
+    assert looks.relaxed(given) == expected
