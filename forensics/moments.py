@@ -3,40 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from forensics.clocks import FileClock
 from parsers.rows import Record
+from rules.scan import Marked
 
-FEW = 24
+FEW = 10
 """Error lines of one segment whose time is read."""
 MORE, SMALL = 200, 256 << 10
 """The same of a segment of at most so many bytes."""
+STORMS, PIECES = 4, 6
+"""Kinds of lines of one segment that are more than the scanner keeps places of: these are spread evenly, in so many pieces, over the time
+up to their last."""
 KEPT = 200_000
 """Moments kept of all files; beyond, every two neighbours of one file become one."""
 
 Moment = tuple[int, str, int]
 """Printed time, its clock, and the error lines it stands for."""
+Place = tuple[int, int, int]
+"""Of a line in its segment: number, begin, end."""
+Head = Callable[[int, int], tuple[Record | None, str, int]]
 
 
-def sampled(
-    marked: Sequence[tuple[int, int, int, tuple[int, ...]]], size: int, head: Callable[[int, int], tuple[Record | None, str, int]]
-) -> list[Moment]:
-    """Moments of error lines, evenly spread over a segment of `size` bytes. `marked`: (line, begin, end, leaves) of each, `head`: reads
-    the head of the record that a line belongs to. Lines whose record has no time have no moment."""
-    count = len(marked)
-    taken = min(count, MORE if size <= SMALL else FEW)
+def sampled(marked: Sequence[Marked], size: int, head: Head) -> list[Moment]:
+    """Moments of the error lines of a segment of `size` bytes. `head` reads the head of the record that a line belongs to. Lines whose
+    record has no time have no moment."""
+    most = MORE if size <= SMALL else FEW
+    stride = max(1, sum(len(kind.lines) for kind in marked) // (8 * most))
+    known: list[tuple[Place, int]] = []
+    storms: list[tuple[int, Place, Place]] = []
+    for kind in marked:
+        rest = kind.count - len(kind.lines)
+        if rest > 0:
+            storms.append((rest, kind.lines[-1], kind.last))
+        places = len(kind.lines)
+        known += [(kind.lines[n], min(stride, places - n)) for n in range(0, places, stride)]
+    storms.sort(key=lambda storm: (-storm[0], storm[1]))
+    known += [(place, rest) for rest, place, _ in storms[STORMS:]]
+    known.sort()
     out: list[Moment] = []
+    count = len(known)
+    taken = min(count, most)
     for n in range(taken):
         first, after = n * count // taken, (n + 1) * count // taken
-        _, start, end, _ = marked[first]
-        record = head(start, end)[0]
-        if record is None or record.ts is None:
+        when = _time(known[first][0], head)
+        if when is None:
             continue
-        if out and out[-1][:2] == (record.ts, record.clock):
-            out[-1] = record.ts, record.clock, out[-1][2] + after - first
+        lines = sum(weight for _, weight in known[first:after])
+        if out and out[-1][:2] == when:
+            out[-1] = *when, out[-1][2] + lines
         else:
-            out.append((record.ts, record.clock, after - first))
+            out.append((*when, lines))
+    for rest, start, stop in storms[:STORMS]:
+        out += _spread(rest, _time(start, head), _time(stop, head))
     return out
+
+
+def _time(place: Place, head: Head) -> tuple[int, str] | None:
+    record = head(place[1], place[2])[0]
+    return None if record is None or record.ts is None else (record.ts, record.clock)
+
+
+def _spread(lines: int, begin: tuple[int, str] | None, end: tuple[int, str] | None) -> list[Moment]:
+    """`lines` between two times of one clock."""
+    if begin is None or end is None or begin[1] != end[1]:
+        one = begin or end
+        return [] if one is None else [(*one, lines)]
+    cuts = [lines * n // PIECES for n in range(PIECES + 1)]
+    return [
+        (begin[0] + (end[0] - begin[0]) * n // PIECES, begin[1], after - before)
+        for n, (before, after) in enumerate(pairwise(cuts), 1)
+        if after > before
+    ]
 
 
 class Moments:
