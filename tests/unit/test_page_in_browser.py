@@ -178,11 +178,12 @@ def test_the_page_fits_every_screen(browser: Browser, width: int) -> None:
 
 
 def test_all_of_it_is_printed(browser: Browser) -> None:
-    browser.show(render())
+    browser.show(render(), width=700)
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         hidden = "return [...document.querySelectorAll('details.diagnosis .body')].filter(part => !part.getClientRects().length).length"
         assert browser.run(hidden) == 0
         assert browser.run("return getComputedStyle(document.querySelector('.bar')).display") == "none"
+        assert browser.run("return [...document.querySelectorAll('.draw svg')].filter(svg => svg.getBoundingClientRect().right > 700).length") == 0
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
