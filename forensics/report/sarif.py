@@ -11,7 +11,7 @@ from forensics.report.page import Look
 from forensics.report.strings import of, say
 from forensics.report.words import chain, lost_members, place, reason, scope_words, subject, wanting
 from forensics.result import CheckResult, Triage
-from forensics.safe_text import safe
+from forensics.safe_text import safe, spoken
 from rules.model import Diagnosis, Evidence, Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -31,7 +31,7 @@ def report(triage: Triage, look: Look) -> dict[str, Any]:
     lost = [
         {
             "level": "warning",
-            "message": {"text": safe(f"{member.path}: {reason(member, lang)}")},
+            "message": {"text": _said(f"{member.path}: {reason(member, lang)}")},
             "locations": [{"physicalLocation": {"artifactLocation": _artifact(member.path)}}],
         }
         for member in lost_members(triage)
@@ -61,6 +61,11 @@ def report(triage: Triage, look: Look) -> dict[str, Any]:
     }
 
 
+def _said(text: str) -> str:
+    """One line of a message, in which `[words](address)` is no link."""
+    return safe(text).replace("](", "] (")
+
+
 def _artifact(path: str) -> dict[str, Any]:
     """A member of the bundle as a relative address that leads nowhere else."""
     parts = [quote(safe(part), safe="") for part in path.split("/") if part not in ("", ".")]
@@ -71,7 +76,7 @@ def _location(line: Evidence, words: str = "") -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": _artifact(line.file)}
     if line.line > 0:
         physical["region"] = {"startLine": line.line, "snippet": {"text": safe(line.text)}}
-    return {"physicalLocation": physical} | ({"message": {"text": safe(words)}} if words else {})
+    return {"physicalLocation": physical} | ({"message": {"text": _said(words)}} if words else {})
 
 
 def _once(locations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -86,14 +91,14 @@ def _rule(
         return
     told: dict[str, Any] = {
         "id": ident,
-        "shortDescription": {"text": safe(title)},
+        "shortDescription": {"text": _said(title)},
         "defaultConfiguration": {"level": level},
         "properties": {"tags": tags},
     }
     if remedy:
-        told["help"] = {"text": "\n".join(map(safe, remedy)), "markdown": "\n".join(f"- {safe(step)}" for step in remedy)}
+        told["help"] = {"text": "\n".join(map(_said, remedy)), "markdown": "\n".join(f"- {spoken(step)}" for step in remedy)}
     if rule is not None and rule.note is not None:
-        told["fullDescription"] = {"text": safe(rule.note.en)}
+        told["fullDescription"] = {"text": _said(rule.note.en)}
     described[ident] = told
 
 
@@ -118,7 +123,7 @@ def _diagnosed(diagnosis: Diagnosis, described: dict[str, dict[str, Any]], triag
         "kind": "fail",
         "level": level,
         "rank": round(100 * min(1.0, max(0.0, diagnosis.confidence)), 2),
-        "message": {"text": "\n".join(map(safe, sentences))},
+        "message": {"text": "\n".join(map(_said, sentences))},
         "locations": [_location(line) for line in own[:1]],
         "relatedLocations": _once(
             _location(line, f"{say(lang, line.role)}: {place(line.file, line.line)}")
@@ -150,7 +155,7 @@ def _checked(check: CheckResult, described: dict[str, dict[str, Any]], lang: str
         "ruleId": check.rule,
         "kind": {"pass": "pass", "fail": "fail", "not-checked": "open"}[check.status],
         "level": level if check.status == "fail" else "none",
-        "message": {"text": safe(words)},
+        "message": {"text": _said(words)},
         "locations": [_location(line) for line in check.lines[:1]],
         "relatedLocations": _once(_location(line, place(line.file, line.line)) for line in check.lines[1:]),
         "partialFingerprints": _print(check.rule),

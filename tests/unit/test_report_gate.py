@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -116,6 +117,13 @@ def test_a_result_is_known_again_in_the_next_run() -> None:
     prints = [run(sample.triage(seconds=n))["results"][0]["partialFingerprints"] for n in (1.0, 2.0)]
     other = run(sample.triage(diagnoses=[sample.diagnosis(ident="other.rule")]))["results"][0]["partialFingerprints"]
     assert prints[0] == prints[1] != other
+
+
+def test_no_text_of_a_bundle_is_a_link_in_a_message() -> None:
+    link = "[read this](https://example.org) <b>now</b>"
+    told = json.dumps(sarif.report(page_maker.full(link, diagnoses=[sample.diagnosis(evidence=[Evidence(link, 1, link)])]), Look()))
+    messages = re.findall(r'"message": {"text": "((?:[^"\\]|\\.)*)"', told)
+    assert messages and not any("](" in message for message in messages)
 
 
 def test_what_was_not_read_is_a_notification() -> None:
