@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from forensics.result import Triage
     from forensics.terminal import Output
 
-Format = Literal["text", "json", "markdown"]
+Format = Literal["text", "json", "markdown", "html", "junit", "sarif"]
 Language = Literal["en", "zh"]
 Level = Literal["low", "medium", "high"]
+Profile = Literal["preflight"]
 LEVELS = ("low", "medium", "high")
 
 app = typer.Typer(
@@ -40,6 +41,9 @@ app = typer.Typer(
 
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="Form of the report on standard output.")]
 LangOption = Annotated[Optional[Language], typer.Option("--lang", help="Language of the report. Default: that of LC_ALL, LC_MESSAGES or LANG.")]
+FailOnOption = Annotated[
+    Optional[Level], typer.Option(help="Exit with status 1 if a diagnosis, or a failed check of --profile, is at this level or above.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all evidence, all notes, rules and references.")]
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1; FORCE_COLOR=1 colours a pipe too.")]
 CaseArgument = Annotated[str, typer.Argument(metavar="CASE", help="Case folder that triage has written.")]
@@ -79,7 +83,10 @@ def triage(
         Optional[str], typer.Option(metavar="ZONE", help="Zone of clocks that do not say theirs, such as +08:00. Default: found out.")
     ] = None,
     workers: Annotated[Optional[int], typer.Option(min=1, max=256, metavar="N", help="Processes that scan. Default: as many as pay.")] = None,
-    fail_on: Annotated[Optional[Level], typer.Option(help="Exit with status 1 if a diagnosis is at this level or above.")] = None,
+    fail_on: FailOnOption = None,
+    profile: Annotated[
+        Optional[Profile], typer.Option(help="Ask further rules: preflight checks a healthy node before go-live, and lists what passed.")
+    ] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Do not store all lines for search and SQL.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a case folder of another bundle.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error; errors still.")] = False,
@@ -108,6 +115,7 @@ def triage(
         workers=workers,
         index=not no_index,
         force=force,
+        profile=profile,
         max_bytes=ask.byte_count(max_bytes, "--max-bytes") if max_bytes else None,
         max_members=max_members,
         max_depth=max_depth,
@@ -125,7 +133,12 @@ def triage(
         found = work.triage
         if found.case:
             write(found, Path(found.case))
-        emit(found, form, look(speech, verbose, no_color), Output())
+        how = look(speech, verbose, no_color)
+        emit(found, form, how, Output(), fail_on)
+        if found.case:
+            from forensics.report.web import page
+
+            page.write(found, Path(found.case), how)
         for note in work.finish():
             complain(f"dsforensics: {note.en}")
     lost = sum(member.lost for member in found.coverage.members)
@@ -135,8 +148,9 @@ def triage(
 
 
 def exit_status(triage: Triage, fail_on: str | None) -> int:
-    """1 for a diagnosis at or above `fail_on`, else 4 where a part could not be read, else 0."""
-    if fail_on and any(LEVELS.index(d.level) >= LEVELS.index(fail_on) for d in triage.diagnoses):
+    """1 for a diagnosis or a failed check at or above `fail_on`, else 4 where a part could not be read, else 0."""
+    reached = [d.level for d in triage.diagnoses] + [check.level for check in triage.checks if check.status == "fail"]
+    if fail_on and any(LEVELS.index(level) >= LEVELS.index(fail_on) for level in reached):
         return 1
     return 4 if any(member.lost for member in triage.coverage.members) else 0
 
@@ -152,8 +166,8 @@ def look(lang: str | None, verbose: bool, no_color: bool) -> Look:
     )  # fmt: skip
 
 
-def emit(triage: Triage, form: str, how: Look, output: Output) -> None:
-    """The report on standard output. JSON and Markdown are UTF-8 whatever the locale."""
+def emit(triage: Triage, form: str, how: Look, output: Output, fail_on: str | None = None) -> None:
+    """The report on standard output. All forms but text are UTF-8 whatever the locale."""
     if form == "json":
         from forensics.report import data
 
@@ -162,6 +176,18 @@ def emit(triage: Triage, form: str, how: Look, output: Output) -> None:
         from forensics.report import markdown
 
         output.data(markdown.render(triage, how).encode("utf-8"))
+    elif form == "html":
+        from forensics.report.web import page
+
+        output.data(page.render(triage, how).encode("utf-8"))
+    elif form == "junit":
+        from forensics.report import junit
+
+        output.data(junit.render(triage, how, fail_on or LEVELS[0]))
+    elif form == "sarif":
+        from forensics.report import data, sarif
+
+        output.data(data.encode(sarif.report(triage, how)))
     else:
         from forensics.report import console
 
@@ -182,6 +208,7 @@ def report(
     case: CaseArgument,
     form: FormatOption = "text",
     lang: LangOption = None,
+    fail_on: FailOnOption = None,
     verbose: VerboseOption = False,
     no_color: NoColorOption = False,
 ) -> None:
@@ -189,7 +216,9 @@ def report(
     from forensics.case import open_case
     from forensics.terminal import Output
 
-    emit(open_case(case).load_triage(), form, look(lang, verbose, no_color), Output())
+    found = open_case(case).load_triage()
+    emit(found, form, look(lang, verbose, no_color), Output(), fail_on)
+    raise typer.Exit(1 if exit_status(found, fail_on) == 1 else 0)
 
 
 @app.command()

@@ -17,6 +17,7 @@ import msgspec
 from forensics.archive.ledger import Lost
 from forensics.clocks import FileClock, Told, settled
 from forensics.feed import File, Source, Task
+from forensics.moments import Moments
 from forensics.nodes import Machine, Trace, name_files
 from forensics.origin import Origin, of_path
 from forensics.pool import Failed, Pool
@@ -102,6 +103,10 @@ class Scan(msgspec.Struct):
     machines: list[Machine] = []
     skews: dict[str, Skew] = {}
     """Of each node whose clock was compared with others."""
+    moments: list[tuple[int, int, int]] = []
+    """(file, UTC, error lines it stands for): when error lines were printed."""
+    errors_of: dict[int, int] = {}
+    """File -> its error lines."""
 
 
 def scan(
@@ -173,6 +178,7 @@ class _Merge:
         self.lines = 0
         self.twins = 0
         self.notes: list[Note] = []
+        self.moments = Moments()
         # of the file at hand
         self.at = -1
         self.origin = Origin()
@@ -220,6 +226,7 @@ class _Merge:
             for leaf, count in one.counts.items():
                 self.counts[leaf] = self.counts.get(leaf, 0) + count
             self._errors(one, state)
+            self.moments.add(state.file.file_id, one.errors, one.moments)
             self._facts(one, state)
             self._remarks(one, state)
             self._clock(one, state)
@@ -374,6 +381,7 @@ class _Merge:
             self.counts, members, self.facts, metrics, shapes, self.error_lines, self._first_errors(clocks),
             sum(member.lines for member in members), sum(member.bytes for member in members), min(times, default=None), max(times, default=None),
             clocks, self.cut, self.notes, [remark for remark, _ in self.remarks], machines, skews,
+            self.moments.dated(clocks), self.moments.errors_of,
         )  # fmt: skip
 
     def _name(self) -> list[Machine]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from forensics import ingest, job, summary
+from forensics import ingest, job, preflight, summary
 from forensics.bundle import Bundle, Limits
 from forensics.case import Case, Identity, Plan, begin
 from forensics.clocks import FileClock
@@ -100,9 +100,7 @@ def run(sources: list[str], options: Options, on_progress: OnProgress | None = N
         raise
 
 
-def _triaged(
-    bundle: Bundle | Several, case: Case, sources: list[str], options: Options, on_progress: OnProgress | None, started: float
-) -> Run:
+def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: Options, on_progress: OnProgress | None, started: float) -> Run:
     rules = pack.load(options.packs)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
     offset = _given_offset(options)
@@ -119,6 +117,8 @@ def _triaged(
     conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt)
     info = _bundle_info(bundle, found, offset)
     triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
+    if options.profile:
+        triage.checks = preflight.results(rules, scanner.leaves, found)
     identity = Identity(bundle.sha256, _digest(rules, options), own_version())
     case = _settle_folder(case, identity, options, sources)
     triage.case = str(case.folder)
@@ -218,7 +218,7 @@ def _absolute(source: str) -> str:
 
 def _digest(rules: RuleSet, options: Options) -> str:
     """What the conclusion depends on besides the bundle."""
-    seed = msgspec.json.encode((rules, options.since, options.until, options.tz, _limits(options)))
+    seed = msgspec.json.encode((rules, options.since, options.until, options.tz, _limits(options), options.profile))
     return hashlib.sha256(seed).hexdigest()
 
 
@@ -293,5 +293,3 @@ def _clock_notes(files: Sequence[Member]) -> list[Note]:
         english = f"{boot} kernel logs print seconds since boot only; their lines have no wall time."
         notes.append(Note(english, f"{boot} 个内核日志只有开机以来的秒数，无法换算为时刻。"))
     return notes
-
-

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rules.model import Began, Diagnosis, Pack, Text
+from replay.result import Verdict
+from rules.model import Began, Diagnosis, Evidence, Pack, Scope, Text
 
 
 class BundleInfo(msgspec.Struct):
@@ -163,6 +164,122 @@ class Note(msgspec.Struct, frozen=True):
     zh: str
 
 
+class Step(msgspec.Struct):
+    """A finding as it stands in the causal graph."""
+
+    rule: str
+    title: Text
+    layer: str
+    scope: Scope
+    first: int | None
+    occurrences: int
+
+
+class Link(msgspec.Struct):
+    """`effect` follows from `cause`; both are indexes of steps."""
+
+    cause: int
+    effect: int
+    stated: bool
+    """A rule says so; else the effect is one that decides nothing by itself, and the cause is earlier."""
+
+
+class Graph(msgspec.Struct):
+    """What follows from what: no link that others imply, and none that closes a circle."""
+
+    steps: list[Step] = []
+    links: list[Link] = []
+
+
+class Window(msgspec.Struct):
+    """A stretch of time cut into `bins` of `step` microseconds from `start` (UTC microseconds)."""
+
+    start: int
+    step: int
+    bins: int
+
+
+class Lane(msgspec.Struct):
+    """One source of one node on the timeline."""
+
+    node: str
+    source: str
+    first: int | None
+    last: int | None
+    lines: int
+    errors: int
+    """Error lines, also those without a time."""
+    bars: list[dict[int, int]]
+    """For each window: bin -> error lines. Of large files a sample was dated, and counts for the lines between."""
+
+
+class Timeline(msgspec.Struct):
+    """When error lines were printed, by node and source: in the whole bundle and, where that shows too little, around the first cause."""
+
+    windows: list[Window] = []
+    lanes: list[Lane] = []
+    left_out: int = 0
+    """Lanes beyond those that are shown, the ones with the fewest errors."""
+
+
+class Reading(msgspec.Struct):
+    """A number that a device showed."""
+
+    last: float
+    most: float
+    unit: str
+
+
+class Device(msgspec.Struct):
+    """A card, as npu-smi, hccn_tool and the findings show it."""
+
+    node: str
+    device: int
+    soc: str
+    health: str
+    """As printed: OK, Warning, Alarm, Critical; empty where nothing tells."""
+    readings: dict[str, Reading]
+    """Metric -> reading."""
+    findings: int
+    """Findings that lie on this card."""
+    ranks: list[int]
+    """Of diagnoses on this card."""
+
+
+class Conflict(msgspec.Struct):
+    """Two versions of one node that do not belong together."""
+
+    node: str
+    left: str
+    left_version: str
+    right: str
+    right_version: str
+    expected: Text
+
+
+class CheckResult(msgspec.Struct):
+    """One check before go-live, and what became of it."""
+
+    rule: str
+    title: Text
+    """What a healthy node shows."""
+    status: str
+    """pass; fail; not-checked: the bundle does not hold what it looks at."""
+    severity: str
+    lines: list[Evidence]
+    """Where it failed."""
+    wanting: list[str]
+    """Where it was not checked: the facts and metrics (globs) that are missing."""
+    remedy: dict[str, list[str]]
+    note: Text | None = None
+    """How to get what it looks at."""
+
+    @property
+    def level(self) -> str:
+        """How much a failure weighs, as a diagnosis does: high, medium, low."""
+        return {"fatal": "high", "error": "high", "warning": "medium"}.get(self.severity, "low")
+
+
 class Triage(msgspec.Struct):
     """All that is known of an incident after triage."""
 
@@ -193,6 +310,14 @@ class Triage(msgspec.Struct):
     def began(self) -> list[Began]:
         """Where the attempts began to fail, in order of time."""
         return [attempt.began for attempt in self.attempts if attempt.began is not None]
+    graph: Graph = msgspec.field(default_factory=Graph)
+    timeline: Timeline = msgspec.field(default_factory=Timeline)
+    devices: list[Device] = []
+    conflicts: list[Conflict] = []
+    checks: list[CheckResult] = []
+    """Of `--profile preflight`; empty without it."""
+    replays: dict[int, Verdict] = {}
+    """Rank of a diagnosis -> the verdict of its replay, where one was run."""
 
     @property
     def damaged(self) -> list[Member]:

@@ -109,6 +109,22 @@ def prose(text: str) -> str:
     return _REFERENCE.sub(r"\1<!-- -->", _LEADING.sub(r"\1\\\2", text))
 
 
+def spoken(text: str) -> str:
+    """Markdown: `prose` in which what stands between backticks is code, as rule packs write commands."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0 or not all(parts[1::2]):
+        return prose(text)
+    return "".join(code_span(part) if n % 2 else prose(part) if part else "" for n, part in enumerate(parts))
+
+
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+!|~$=>.-])")
+
+
+def summary(heading: str) -> str:
+    """Markdown: the words of a heading (`## ` and `prose`) as the summary of a fold, where HTML counts and Markdown does not."""
+    return _ESCAPED.sub(r"\1", heading.lstrip("#").strip())
+
+
 def spreadsheet(text: str) -> str:
     """A cell of a CSV file: text that a spreadsheet would run as a formula gets an apostrophe in front (OWASP)."""
     text = safe_block(text)

@@ -15,6 +15,7 @@ import msgspec
 
 from forensics import transcode
 from forensics.feed import Block, Segment, Task
+from forensics.moments import sampled
 from parsers import collective, hccl, kernel_log, registry
 from parsers.base import clean
 from parsers.encoding import decode
@@ -163,6 +164,8 @@ class Seen(msgspec.Struct):
     noted: list[Noted] = []
     host: str = ""
     """The machine that its first or last line with a host name is from."""
+    moments: list[tuple[int, str, int]] = []
+    """(printed time, its clock, error lines it stands for), of a sample of the error lines."""
 
 
 class ScanWork:
@@ -286,6 +289,7 @@ class _Segment:
         seen.counts = {leaf: count for leaf, count in found.counts.items() if leaf >= 0}
         seen.errors = sum(one.count for one in found.marked)
         self._errors(found.marked, seen)
+        seen.moments = sampled(found.marked, len(self.raw), self._head)
         self._ends(seen)
         if tables and len(self.raw):
             self._tables(seen)

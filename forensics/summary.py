@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forensics import firsts, job
+from forensics import firsts, job, overview
 from forensics.advice import collect_next
 from forensics.ingest import Scan
 from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, Note, Triage, Unexplained
@@ -52,6 +52,10 @@ def summarise(
         nodes=nodes,
         attempts=attempts,
         first_by_layer=firsts.by_layer(scan.first_errors, scan.errors),
+        graph=overview.graph(found),
+        timeline=overview.timeline(scan, found.diagnoses),
+        devices=overview.devices(scan, found),
+        conflicts=overview.conflicts(scan.facts),
     )
 
 

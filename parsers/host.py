@@ -1,4 +1,4 @@
-"""The host: kernel, system, PCI devices, memory, disks, limits, NUMA, and the rank table.
+"""The host: kernel, system, PCI devices, memory, disks, limits, NUMA, clock, and the rank table.
 
 >>> gather = Gather()
 >>> read('''Linux node-a 5.10.0-182.0.0.95.oe2203sp3.aarch64 #1 SMP Sat Dec 30 2023 aarch64 GNU/Linux
@@ -7,14 +7,16 @@
 ... \\tLnkCap: Port #0, Speed 16GT/s, Width x16, ASPM not supported
 ... \\tLnkSta: Speed 8GT/s (downgraded), Width x8 (downgraded)
 ... Max open files            1024                 524288               files
-... shm                64M   64M     0 100% /dev/shm'''.split(chr(10)), gather)
+... shm                64M   64M     0 100% /dev/shm
+... System clock synchronized: yes
+... System time     : 0.000020390 seconds slow of NTP time'''.split(chr(10)), gather)
 >>> [(f.name, f.value) for f in gather.document.facts]
 [('os.kernel', '5.10.0-182.0.0.95.oe2203sp3.aarch64'), ('pci.device', 'd806'), ('limit.nofile', '1024'), ('limit.nofile.hard', '524288'), \
-('pci.count', '1')]
+('host.clock.synchronized', 'yes'), ('pci.count', '1')]
 >>> [(m.name, m.value, m.label) for m in gather.document.metrics]
 [('host.memory.available', 2846.4, ''), ('npu.pcie.speed', 16.0, '41:00.0 max'), ('npu.pcie.width', 16.0, '41:00.0 max'), \
 ('npu.pcie.speed', 8.0, '41:00.0'), ('npu.pcie.width', 8.0, '41:00.0'), ('disk.total', 64.0, '/dev/shm'), ('disk.available', 0.0, '/dev/shm'), \
-('disk.usage', 100.0, '/dev/shm'), ('host.shm.total', 64.0, ''), ('host.shm.usage', 100.0, '')]
+('disk.usage', 100.0, '/dev/shm'), ('host.shm.total', 64.0, ''), ('host.shm.usage', 100.0, ''), ('host.clock.offset', -2.039e-05, '')]
 
 Memory and disks are in MB.
 """
@@ -53,6 +55,10 @@ _RANK = re.compile(
     r"\"(server_id|host_ip|container_ip|server_count|device_id|device_ip|super_device_id|rank_id|status|version)\"\s{0,8}:\s{0,8}\"([^\"\n]{0,200})\"",
     re.ASCII,
 )
+
+_SYNCHRONIZED = re.compile(r"\s{0,40}(?:System clock|NTP) synchronized: (yes|no)\s*$", re.ASCII)
+_NTP_OFFSET = re.compile(r"System time\s{1,10}: (\d{1,9}\.\d{1,9}) seconds (slow|fast) of NTP time", re.ASCII)
+_LEAP = re.compile(r"Leap status\s{1,10}: (Normal|Insert second|Delete second|Not synchronised)\s*$", re.ASCII)
 
 _MEMORY = {
     "MemTotal": "host.memory.total", "MemFree": "host.memory.free", "MemAvailable": "host.memory.available", "SwapTotal": "host.swap.total",
@@ -124,6 +130,8 @@ class _Host:
             self._nofile(line, at)
         elif "(" in line[:60] and (seen := _ULIMIT.match(line)):
             gather.fact(f"limit.{_LIMITS[seen[1]]}", seen[2], at)
+        elif " synchronized: " in line or " of NTP time" in line or line.startswith("Leap status"):
+            self._clock(line, at)
         elif line.startswith(("node ", "NUMA node")):
             self._numa(line, at)
         elif "affinity" in line and (seen := _AFFINITY.match(line)):
@@ -173,6 +181,15 @@ class _Host:
             self.gather.fact("limit.nofile.hard" if seen[1] == "hard" else "limit.nofile", seen[2] or seen[3], at)
         elif "ulimit -n" in line:
             self.asked = ("limit.nofile", "")
+
+    def _clock(self, line: str, at: int) -> None:
+        """What timedatectl and chronyc say of the clock; seconds that it is ahead of its time server."""
+        if seen := _SYNCHRONIZED.match(line):
+            self.gather.fact("host.clock.synchronized", seen[1], at)
+        elif seen := _LEAP.match(line):
+            self.gather.fact("host.clock.synchronized", "no" if seen[1].startswith("Not") else "yes", at)
+        elif seen := _NTP_OFFSET.match(line):
+            self.gather.metric("host.clock.offset", float(seen[1]) * (1 if seen[2] == "fast" else -1), "s", at)
 
     def _numa(self, line: str, at: int) -> None:
         if seen := _NUMA_CPUS.match(line):

@@ -61,7 +61,7 @@ class Evaluator:
         for number, rule in enumerate(rules.rules):
             if rule.role == "noise" and (harmless := self.finding(number, rule)) is not None:
                 self.noise.update((hit.file_id, hit.line_no) for hit in harmless.hits)
-        asked = [(number, rule) for number, rule in enumerate(rules.rules) if rule.role != "noise" and self._touched(number, rule)]
+        asked = [(number, rule) for number, rule in enumerate(rules.rules) if rule.role not in ("noise", "check") and self._touched(number, rule)]
         return [found for number, rule in asked if (found := self.finding(number, rule)) is not None]
 
     def _touched(self, number: int, rule: Rule) -> bool:
@@ -99,6 +99,19 @@ class Evaluator:
             captures={name: hit.captures for name, hit in binding.items()},
             doubts=doubts,
         )
+
+    def lines(self, number: int, rule: Rule, most: int) -> list[Hit]:
+        """Every line, fact and number on which rule `number` holds, in the order they were found; at most `most`, and none twice."""
+        search = _Search(self, number, rule)
+        found: dict[tuple[int, int, str], Hit] = {}
+        try:
+            for binding in search.all():
+                found.update(((hit.file_id, hit.line_no, hit.text), hit) for hit in binding.values())
+                if len(found) >= most:
+                    break
+        except _TooMany:
+            self.exhausted.append(rule.id)
+        return list(found.values())[:most]
 
     # ------------------------------------------------------------ parts
 
@@ -181,7 +194,11 @@ class _Search:
         self._pool: dict[str, list[Hit]] = {}
 
     def first(self) -> Binding | None:
-        return next((found for found in self._solve(self._rule.match, {}) if self._where is None or self._where.holds(_Names(self, found))), None)
+        return next(self.all(), None)
+
+    def all(self) -> Iterator[Binding]:
+        """Every way in which the rule holds."""
+        return (found for found in self._solve(self._rule.match, {}) if self._where is None or self._where.holds(_Names(self, found)))
 
     def like(self, anchor: Hit) -> list[Hit]:
         """Further lines of the pattern that `anchor` stands for."""
@@ -359,7 +376,7 @@ def _metric_hit(row: MetricRow) -> Hit:
     captures = {"value": f"{row.value:g}" if abs(row.value) < 1e6 else repr(row.value), "label": row.label, "name": row.name}
     if row.device is not None:
         captures["device"] = str(row.device)
-    text = row.text or f"{row.name} {row.label} = {row.value:g}{row.unit}"
+    text = row.text or f"{f'{row.name} {row.label}'.rstrip()} = {row.value:g}{row.unit}"
     return Hit(-1, row.file_id, row.file, row.line_no, -1, text, captures, "npu-smi", ts=row.ts, node=row.node, device=row.device)
 
 

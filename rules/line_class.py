@@ -43,6 +43,7 @@ class Alike(msgspec.Struct, gc=False):
     count: int
     lines: list[tuple[int, int, int]]
     """The first of them: line index, start, stop."""
+    last: tuple[int, int, int]
 
 
 def look_of(line: bytes) -> bytes:

@@ -15,8 +15,9 @@ PROVENANCES = ("official", "field", "inferred")
 STRENGTHS = ("decisive", "strong", "moderate", "weak")
 """How much a full match says: decisive: the text names this cause; strong: hardly anything else prints it;
 moderate: the usual reading; weak: one reading among several."""
-ROLES = ("cause", "symptom", "noise")
-"""cause: can be a root; symptom: follows from something, decides nothing; noise: a known harmless line, taken out of the evidence."""
+ROLES = ("cause", "symptom", "noise", "check")
+"""cause: can be a root; symptom: follows from something, decides nothing; noise: a known harmless line, taken out of the evidence;
+check: what a healthy node does not show; asked before go-live only (rules.checks), never a diagnosis."""
 ACTIONS = (
     "restart-app", "reset-device", "fix-config", "fix-code", "upgrade", "free-resources", "replace-hardware", "contact-vendor",
     "investigate",

@@ -78,6 +78,9 @@ class Marked(msgspec.Struct, gc=False):
     matched: tuple[int, ...]
     """Leaves and extras, in order."""
     count: int
+    lines: list[tuple[int, int, int]] = []
+    """The first of them, as (line, start, end), and the last."""
+    last: tuple[int, int, int] = (0, 0, 0)
 
 
 class ChunkHits(msgspec.Struct):
@@ -185,10 +188,12 @@ class Scanner:
         chosen = at[some]
         for which, line, start, stop in zip(of[some].tolist(), *(columns[k][chosen].tolist() for k in range(3)), strict=True):
             members[which].append((line, start, stop))
+        ends_of = at[order[np.cumsum(counts) - 1]]
+        lasts = zip(*(columns[k][ends_of].tolist() for k in range(3)), strict=True)
         packed = numbers.astype(np.uint32).tobytes()
         spans = zip((4 * bounds[firsts]).tolist(), (4 * bounds[firsts + 1]).tolist(), strict=True)
-        rows = zip(keys[firsts].tolist(), spans, counts.tolist(), members, strict=True)
-        return [Alike(key, packed[begin:end], count, some) for key, (begin, end), count, some in rows], lines
+        rows = zip(keys[firsts].tolist(), spans, counts.tolist(), members, lasts, strict=True)
+        return [Alike(key, packed[begin:end], count, some, last) for key, (begin, end), count, some, last in rows], lines
 
     def _confirm(self, view: memoryview, alike: list[Alike], lines: int, keep: int) -> ChunkHits:
         found = ChunkHits([], {}, [], lines, set())
@@ -205,7 +210,7 @@ class Scanner:
             for target in kind.matched:
                 counts[target] = counts.get(target, 0) + some.count
             if kind.marked:
-                found.marked.append(Marked(*first, tuple(sorted(kind.matched)), some.count))
+                found.marked.append(Marked(*first, tuple(sorted(kind.matched)), some.count, some.lines, some.last))
             if kind.wanted:
                 wanted += [(*line, kind) for line in some.lines]
         wanted.sort(key=lambda one: one[0])
@@ -338,9 +343,10 @@ def _alike(view: memoryview, ids: Sequence[int], ends: Sequence[int], keep: int)
         whose = key, process_of(text)
         group = groups.get(whose)
         if group is None:
-            groups[whose] = Alike(key, reported, 1, [(line, start, stop)])
+            groups[whose] = Alike(key, reported, 1, [(line, start, stop)], (line, start, stop))
         else:
             group.count += 1
+            group.last = line, start, stop
             if len(group.lines) < keep:
                 group.lines.append((line, start, stop))
     return list(groups.values()), len(breaks)

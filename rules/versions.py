@@ -307,6 +307,17 @@ def check(facts: Mapping[str, str]) -> list[Mismatch]:
     return out
 
 
+def compared(facts: Mapping[str, str]) -> set[str]:
+    """Relations that `check` can judge: both versions are known, and the tables list the left one."""
+    have = _Facts(facts)
+    known = (row for kind in ("required", "known-bad") for row in _rows(kind) if have[row.left] and have[row.right])
+    out = {row.relation for row in known if satisfies(have[row.left], row.left_range)}
+    cann_driver = {"cann": have["cann"], "driver": have["driver"]}
+    if all(cann_driver.values()) and len({row.left for row in _rows("alias") if satisfies(cann_driver[row.left], row.left_range)}) == 2:
+        out.add("cann-driver")
+    return out
+
+
 def pairings(facts: Mapping[str, str]) -> list[Pairing]:
     """For each pair of versions found whose left one is in the tables: what it was tested with. A hint, never a fault."""
     have = _Facts(facts)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 
-from forensics.report.data import FILE
 from forensics.report.figures import Clock, number
 from forensics.report.job_words import FEW_NODES, attempt_rows, began_words, node_heading, node_rows, origins, reasons
 from forensics.report.page import Look, Page
 from forensics.report.strings import of, say
 from forensics.report.words import (
+    CHECK_ORDER,
     chain,
+    checked,
     confirmation,
     counts,
     coverage_words,
@@ -21,14 +22,19 @@ from forensics.report.words import (
     place,
     reason,
     scope_words,
+    subject,
     verdict,
+    wanting,
 )
 from forensics.result import FirstError, Triage, Unexplained
+from forensics.safe_text import cells
 from rules.model import Diagnosis, Evidence
 
 LEVEL_STYLES = {"high": "red", "medium": "yellow", "low": "dim"}
 FEW, SOME = 5, 8
 """How many of a list are shown without --verbose."""
+REPORT = "report.html"
+"""Beside it lies report.json."""
 
 
 def render(triage: Triage, look: Look) -> str:
@@ -36,6 +42,7 @@ def render(triage: Triage, look: Look) -> str:
     page = Page(look)
     clock = Clock(triage.bundle.zone, triage.bundle.first, triage.bundle.last)
     _head(page, triage, clock)
+    _checks(page, triage, clock)
     for diagnosis in named(triage):
         page.blank()
         _diagnosis(page, diagnosis, triage, clock)
@@ -54,6 +61,35 @@ def _head(page: Page, triage: Triage, clock: Clock) -> None:
     page.split([(bundle.name, "bold"), ("   ", ""), (" · ".join(counts(bundle, lang)), "")], seconds)
     span = clock.span(bundle.first, bundle.last) or say(lang, "no-times")
     page.put(" · ".join([span, *environment(triage.facts)]), "dim")
+
+
+CHECK_STYLES = {"fail": "red", "not-checked": "yellow", "pass": "green"}
+
+
+def _checks(page: Page, triage: Triage, clock: Clock) -> None:
+    """The checks before go-live: what failed with its lines, then what was not checked, then what passed."""
+    if not triage.checks:
+        return
+    lang = page.look.lang
+    page.blank()
+    page.split([(say(lang, "preflight"), "bold")], checked(triage, lang))
+    column = max(cells(say(lang, f"check.{status}")) for status in CHECK_ORDER) + 2
+    for status in CHECK_ORDER:
+        for check in (one for one in triage.checks if one.status == status):
+            text = f"{subject(check, lang)}: {check.title.of(lang)}" + (f" · {wanting(check, lang)}" if status == "not-checked" else "")
+            page.row(say(lang, f"check.{status}"), text, label_style=CHECK_STYLES[status], indent=2, column=column, hang=2)
+            if status != "fail":
+                continue
+            shown = check.lines if page.look.verbose else check.lines[:FEW]
+            for line in shown:
+                lead = "  ".join(part for part in (place(line.file, line.line), clock.time(line.ts)) if part)
+                page.row(
+                    "", "  " + line.text.strip(), lead=lead, lead_style="cyan", indent=2, column=column, hang=2, limit=0 if page.look.verbose else 2
+                )
+            if len(check.lines) > len(shown):
+                page.row("", say(lang, "more-lines", n=len(check.lines) - len(shown)), style="dim", indent=2, column=column)
+            for step in of(check.remedy, lang):
+                page.row("", step, style="green", indent=2, column=column)
 
 
 def _diagnosis(page: Page, diagnosis: Diagnosis, triage: Triage, clock: Clock) -> None:
@@ -189,7 +225,7 @@ def _foot(page: Page, triage: Triage) -> None:
         page.blank()
         case = shlex.quote(triage.case)
         page.row(say(lang, "case"), triage.case, column=8)
-        page.row(say(lang, "report"), f"{triage.case.rstrip('/')}/{FILE}", column=8)
+        page.row(say(lang, "report"), f"{triage.case.rstrip('/')}/{REPORT}", column=8)
         page.row(say(lang, "ask"), f'dsforensics sql {case} "select * from events limit 10"', column=8)
 
 

@@ -1,4 +1,6 @@
-"""The report as Markdown, fit to be pasted into an issue: every text of the bundle stands in code, where nothing is markup, a link or a mention."""
+"""The report as Markdown, fit to be pasted into an issue: every text of the bundle stands in code, where nothing is markup, a link or a mention.
+
+What answers the question stands open, the rest is folded; the whole is never longer than an issue may be."""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from forensics.report.job_words import attempt_rows, began_words, node_heading, 
 from forensics.report.page import Look
 from forensics.report.strings import of, say
 from forensics.report.words import (
+    CHECK_ORDER,
     chain,
+    checked,
     confirmation,
     counts,
     coverage_words,
@@ -18,14 +22,18 @@ from forensics.report.words import (
     place,
     reason,
     scope_words,
+    subject,
     verdict,
+    wanting,
 )
 from forensics.result import FirstError, Triage
-from forensics.safe_text import code_block, code_span, prose
+from forensics.safe_text import code_block, code_span, prose, spoken, summary
 from rules.model import Diagnosis
 
 LINES, ROWS = 12, 20
 """How many evidence lines of a diagnosis, and rows of a list, are shown without --verbose."""
+MOST = 60_000
+"""Characters; GitHub takes 65,536 in an issue, other trackers more."""
 
 
 def render(triage: Triage, look: Look) -> str:
@@ -37,10 +45,12 @@ def render(triage: Triage, look: Look) -> str:
         f"# {say(lang, 'heading', name=code_span(bundle.name))}",
         "\n".join(f"- {line}" for line in (" · ".join(counts(bundle, lang)), span, *map(code_span, environment(triage.facts)))),
     ]
+    parts += _checks(triage, look, clock)
     if found := named(triage):
         parts.append(f"## {say(lang, 'diagnoses')}")
-        for diagnosis in found:
-            parts += _diagnosis(diagnosis, triage, look, clock)
+        parts += _diagnosis(found[0], triage, look, clock)
+        for diagnosis in found[1:]:
+            parts.append(_folded(*_diagnosis(diagnosis, triage, look, clock)))
     else:
         parts.append(f"**{say(lang, verdict(triage))}**")
         parts += _block(say(lang, "first-errors"), [_first(f, clock, lang) for f in triage.first_errors], look)
@@ -48,7 +58,47 @@ def render(triage: Triage, look: Look) -> str:
         parts += _block(say(lang, "first-by-layer"), layers, look)
     parts += _job(triage, look, clock)
     parts += _foot(triage, look)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(_fitted(parts, lang)) + "\n"
+
+
+def _fitted(parts: list[str], lang: str) -> list[str]:
+    """As many parts as an issue has room for, and how many are left out; the last one, that says what made the report, stays."""
+    *body, last = parts
+    room = MOST - len(last) - 200
+    shown: list[str] = []
+    for part in body:
+        if len(part) + 2 <= room:
+            shown.append(part)
+            room -= len(part) + 2
+    missing = len(body) - len(shown)
+    return [*shown, *([say(lang, "left-for-room", n=missing)] if missing else []), last]
+
+
+def _folded(heading: str, *parts: str) -> str:
+    """One block that opens on a click; `heading` is a Markdown heading, of which the words are the summary."""
+    return "\n\n".join((f"<details>\n<summary>{summary(heading)}</summary>", *parts, "</details>"))
+
+
+def _checks(triage: Triage, look: Look, clock: Clock) -> list[str]:
+    """The checks before go-live as a table, with the lines of those that failed."""
+    if not triage.checks:
+        return []
+    lang = look.lang
+    head = [say(lang, key) for key in ("check.result", "check.group", "check.name")]
+    rows = [" | ".join(head), " | ".join("---" for _ in head)]
+    blocks = []
+    for status in CHECK_ORDER:
+        for check in (one for one in triage.checks if one.status == status):
+            about = prose(check.title.of(lang)) + (f" · {spoken(wanting(check, lang))}" if status == "not-checked" else "")
+            rows.append(" | ".join((say(lang, f"check.{status}"), prose(subject(check, lang)), about)))
+            if status == "fail":
+                lines = [
+                    f"{place(e.file, e.line)}  {clock.time(e.ts)}  {e.text.strip()}"
+                    for e in check.lines[: len(check.lines) if look.verbose else LINES]
+                ]
+                blocks += [f"**{say(lang, 'check.fail')}** {prose(check.title.of(lang))}", code_block(lines)]
+                blocks += ["\n".join(f"- {spoken(step)}" for step in of(check.remedy, lang))] if of(check.remedy, lang) else []
+    return [f"## {say(lang, 'preflight')}", checked(triage, lang), *blocks, "\n".join(f"| {row} |" for row in rows)]
 
 
 def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -> list[str]:
@@ -74,9 +124,9 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
             body += [say(lang, "more-lines", n=len(lines) - len(shown))] if len(lines) > len(shown) else []
             parts += [f"**{say(lang, role)}**", code_block(body)]
     if rule.note is not None:
-        parts.append(f"**{say(lang, 'note')}** {prose(rule.note.of(lang))}")
+        parts.append(f"**{say(lang, 'note')}** {spoken(rule.note.of(lang))}")
     if steps := of(diagnosis.remedy, lang):
-        parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {prose(step)}" for step in steps)]
+        parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {spoken(step)}" for step in steps)]
     if command := confirmation(diagnosis, triage, look):
         parts.append(f"**{say(lang, 'confirm')}** {code_span(command)}")
     if rule.references:
@@ -106,40 +156,48 @@ def _job(triage: Triage, look: Look, clock: Clock) -> list[str]:
     return parts + _list(say(lang, "attempts-heading"), attempts, look)
 
 
-def _block(title: str, lines: list[str], look: Look) -> list[str]:
+def _block(title: str, lines: list[str], look: Look, fold: bool = False) -> list[str]:
     if not lines:
         return []
     shown = lines if look.verbose else lines[:ROWS]
     rest = [say(look.lang, "more", n=len(lines) - len(shown))] if len(lines) > len(shown) else []
-    return [f"## {title}", code_block(shown + rest)]
+    parts = [f"## {title}", code_block(shown + rest)]
+    return [_folded(*parts)] if fold else parts
 
 
-def _list(title: str, rows: list[str], look: Look) -> list[str]:
+def _list(title: str, rows: list[str], look: Look, fold: bool = False) -> list[str]:
     if not rows:
         return []
     shown = rows if look.verbose else rows[:ROWS]
     rest = [say(look.lang, "more", n=len(rows) - len(shown))] if len(rows) > len(shown) else []
-    return [f"## {title}", "\n".join(f"- {row}" for row in shown + rest)]
+    parts = [f"## {title}", "\n".join(f"- {row}" for row in shown + rest)]
+    return [_folded(*parts)] if fold else parts
 
 
 def _foot(triage: Triage, look: Look) -> list[str]:
     lang, coverage = look.lang, triage.coverage
     shapes = [f"{u.count} ×  {place(u.file, u.line)}  {(u.text or u.shape).strip()}" for u in triage.unexplained]
-    parts = _block(say(lang, "unexplained-heading"), shapes, look)
+    parts = _block(say(lang, "unexplained-heading"), shapes, look, fold=bool(named(triage)))
     codes = []
     for code in triage.codes:
         meaning = code.meaning_zh if lang == "zh" else code.meaning_en
         generic = f" · {say(lang, 'generic')}" if code.generic else ""
         codes.append(f"{code_span(' '.join(filter(None, (code.code, code.symbol))))} × {code.count}: {prose(meaning)}{generic}")
-    parts += _list(say(lang, "codes"), codes, look)
-    parts += _list(say(lang, "facts"), [f"{code_span(f'{f.name} = {f.value}')} {code_span(place(f.file, f.line))}" for f in triage.facts], look)
+    parts += _list(say(lang, "codes"), codes, look, fold=True)
+    parts += _list(
+        say(lang, "page.conflicts"),
+        [prose(one.expected.of(lang)) + (f" · {code_span(one.node)}" if one.node else "") for one in triage.conflicts],
+        look,
+    )
+    facts = [f"{code_span(f'{f.name} = {f.value}')} {code_span(place(f.file, f.line))}" for f in triage.facts]
+    parts += _list(say(lang, "facts"), facts, look, fold=True)
     parts += _list(say(lang, "collect"), [code_span(of_note(note, lang)) for note in triage.collect_next], look)
-    parts += _list(say(lang, "notes"), [code_span(of_note(note, lang)) for note in triage.notes], look)
+    parts += _list(say(lang, "notes"), [code_span(of_note(note, lang)) for note in triage.notes], look, fold=True)
     rows = coverage_words(triage, lang)
     if coverage.error_lines:
         rows.append(say(lang, "explained", n=number(coverage.error_lines_explained, lang), total=number(coverage.error_lines, lang)))
     rows += [f"{code_span(member.path)}: {code_span(reason(member, lang))}" for member in lost_members(triage)]
-    parts += _list(say(lang, "coverage"), rows, look)
+    parts += _list(say(lang, "coverage"), rows, look, fold=not lost_members(triage))
     packs = ", ".join(code_span(f"{pack.name} {pack.version}") for pack in triage.packs) or say(lang, "no-packs")
     parts.append(say(lang, "made-by", version=triage.version, packs=packs))
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forensics.report.web.strings import TEXTS
 from rules.model import Text
 
 LANGUAGES = ("en", "zh")
@@ -108,9 +109,31 @@ TABLE: dict[str, Text] = {
     "diagnoses": Text("Diagnoses", "诊断"),
     "evidence": Text("Evidence", "证据"),
     "made-by": Text("Made by dsforensics {version} with {packs}.", "由 dsforensics {version} 生成，规则包：{packs}。"),
+    "left-for-room": Text(
+        "{n} further parts do not fit here; report.html has all of it.", "受篇幅限制，另有 {n} 部分未列出，完整内容见 report.html。"
+    ),
+    "left-for-room.1": Text(
+        "1 further part does not fit here; report.html has all of it.", "受篇幅限制，另有 1 部分未列出，完整内容见 report.html。"
+    ),
     "no-packs": Text("no rule packs", "无"),
     "confidence": Text("confidence", "置信度"),
     "unexplained-heading": Text("Error lines without a rule", "没有对应规则的错误行"),
+    # checks before go-live
+    "preflight": Text("Checks before go-live", "上线前检查"),
+    "checked": Text("{passed} passed, {failed} failed, {open} not checked", "通过 {passed} 项，未通过 {failed} 项，未检查 {open} 项"),
+    "check.pass": Text("pass", "通过"),
+    "check.fail": Text("FAIL", "未通过"),
+    "check.not-checked": Text("not checked", "未检查"),
+    "check.group": Text("Subject", "类别"),
+    "check.name": Text("Check", "检查项"),
+    "check.result": Text("Result", "结果"),
+    "group.versions": Text("versions", "版本"),
+    "group.hbm": Text("memory and cards", "显存与设备"),
+    "group.links": Text("links", "链路"),
+    "group.environment": Text("environment", "环境"),
+    "group.clocks": Text("clocks", "时钟"),
+    "wanting": Text("not in the bundle: {names}", "日志包中缺少：{names}"),
+    "undecided": Text("too many values to compare", "数据过多，无法比较"),
     # codes asked for by hand
     "code-unknown": Text("No code reads {code}.", "没有找到错误码 {code}。"),
     "code-near": Text("Close to it: {codes}", "相近的错误码：{codes}"),
@@ -138,6 +161,7 @@ TABLE: dict[str, Text] = {
     "stage.rules": Text("applying rules", "应用规则"),
     "stage.index": Text("storing lines", "建立索引"),
     "stage.finding": Text("so far", "目前判断"),
+    **TEXTS,
 }
 
 

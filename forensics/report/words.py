@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from forensics.report.figures import number, size
 from forensics.report.page import Look
-from forensics.report.strings import say
-from forensics.result import BundleInfo, FactSeen, Member, Note, Triage
+from forensics.report.strings import TABLE, say
+from forensics.result import BundleInfo, CheckResult, FactSeen, Member, Note, Triage
 from rules.model import Diagnosis, Scope
 
 HEAD_FACTS = {
@@ -111,3 +111,26 @@ def reason(member: Member, lang: str) -> str:
 
 def of_note(note: Note, lang: str) -> str:
     return note.zh if lang == "zh" else note.en
+
+
+CHECK_ORDER = ("fail", "not-checked", "pass")
+
+
+def checked(triage: Triage, lang: str) -> str:
+    """How many checks passed, failed, and were not made."""
+    count = [sum(one.status == status for one in triage.checks) for status in CHECK_ORDER]
+    return say(lang, "checked", failed=count[0], open=count[1], passed=count[2])
+
+
+def subject(check: CheckResult, lang: str) -> str:
+    """What a check is about: the second word of its id, in the language of the report where it is one of ours."""
+    parts = check.rule.split(".")
+    word = parts[1] if len(parts) > 2 else parts[0]
+    return say(lang, f"group.{word}") if f"group.{word}" in TABLE else word
+
+
+def wanting(check: CheckResult, lang: str) -> str:
+    """Why a check was not made."""
+    if not check.wanting:
+        return say(lang, "undecided")
+    return check.note.of(lang) if check.note is not None else say(lang, "wanting", names=", ".join(check.wanting))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import string
 import unicodedata
@@ -21,6 +22,7 @@ from forensics.report.strings import TABLE, say
 from forensics.result import Coverage, FactSeen, FirstError, Note, Triage, Unexplained
 from forensics.safe_text import cells, safe
 from rules.model import Evidence, Text
+from tests.unit import page_maker
 from tests.unit import sample_triage as sample
 from tests.unit.test_safe_text import HOSTILE, visible
 
@@ -58,7 +60,7 @@ def test_a_report_is_wholly_in_its_language(render: Callable[[Triage, Look], str
     assert not CHINESE.search(english)
     words = {word for text in TABLE.values() for word in re.findall("[A-Za-z]{3,}", re.sub(r"{.*?}|--verbose", "", text.en))}
     spoken = set(re.findall(r"(?<![\w/.-])[A-Za-z]{3,}(?![\w/.-])", re.sub("dsforensics sql.*|^`+text", "", chinese, flags=re.M)))
-    assert spoken & words <= {"device", "rank", "pid", "dsforensics"}
+    assert spoken & words <= {"device", "rank", "pid", "dsforensics", "driver", "Core"}
 
 
 def test_the_terminal_report_in_full() -> None:
@@ -68,7 +70,8 @@ def test_the_terminal_report_in_full() -> None:
 def test_every_text_is_used() -> None:
     """A text nobody shows is one that nobody keeps right."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(forensics.__file__).parent.rglob("*.py") if path.name != "strings.py")
-    families = ("level.", "status.", "stage.", "provenance.", "compared.")
+    families = ("level.", "status.", "stage.", "provenance.", "compared.", "check.", "group.")
+    families += tuple(f"page.{word}." for word in ("layer", "action", "role", "status", "theme", "axis"))
     assert [key for key in TABLE if not key.startswith(families) and not re.search(rf"""["']{re.escape(key.removesuffix(".1"))}["']""", source)] == []
 
 
@@ -178,6 +181,33 @@ def test_markdown_of_hostile_text_has_no_live_markup() -> None:
     assert "hostile" not in outside and "@team" not in outside
 
 
+def test_the_summary_of_a_fold_has_no_live_markup_either() -> None:
+    text = "<script>hostile</script> & [x](y) `a` *b* @team #1 \\ </summary></details>"
+    triage = page_maker.full(diagnoses=[sample.diagnosis(), sample.diagnosis(2, title=Text(text, text))])
+    [line] = [line for line in markdown.render(triage, Look()).splitlines() if line.startswith("<summary>2.")]
+    inside = line.removeprefix("<summary>").removesuffix("</summary>")
+    assert re.findall("<[^>]*>", inside) == ["<!-- -->", "<!-- -->"]
+    words = html.unescape(inside.replace("<!-- -->", ""))
+    assert words == f"2. {text} (MEDIUM 0.93)".replace("MEDIUM", "HIGH")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_markdown_fits_an_issue_and_says_what_it_left_out(lang: str) -> None:
+    long = "x" * 1800
+    many = [Unexplained(long, 1, long, n, long) for n in range(200)]
+    triage = page_maker.full(unexplained=many, diagnoses=[sample.diagnosis(n, evidence=[Evidence(long, 1, long)] * 10) for n in range(1, 13)])
+    page = markdown.render(triage, Look(lang=lang, verbose=True))
+    assert len(page) < 65_536
+    assert page.count("<details>") == page.count("</details>") > 0
+    assert "report.html" in page and "dsforensics 0.1.0" in page.splitlines()[-1]
+
+
+def test_the_best_diagnosis_stands_open_and_the_others_are_folded() -> None:
+    page = markdown.render(page_maker.full(), Look())
+    assert re.search(r"^### 1\. Paged attention", page, re.M) and "<summary>2. Paged attention" in page
+    assert "| FAIL | links | Every port is up |" in page
+
+
 def test_times_and_numbers_read_well() -> None:
     assert iso(sample.T0) == "2025-09-04T01:12:03.000000Z"
     assert iso(10**30) is None and iso(None) is None
@@ -231,6 +261,6 @@ Notes on this run
 Of no known kind: 1 file, kept as text
 
 Case    logs.case
-Report  logs.case/report.json
+Report  logs.case/report.html
 Ask     dsforensics sql logs.case "select * from events limit 10"
 """

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forensics.safe_text import cells, clip, code_block, code_span, json_quiet, prose, safe, safe_block, spreadsheet, whole
+from forensics.safe_text import cells, clip, code_block, code_span, json_quiet, prose, safe, safe_block, spoken, spreadsheet, summary, whole
 
 HOSTILE = st.text(alphabet=st.characters(exclude_categories=()) | st.sampled_from("\x1b\x9b\x07\r\n\t`[]()<>&=+-@|\\\u202e\u2066\ud800"))
 INERT = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -83,3 +83,16 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(text: str) -> None:
 
 def test_wide_characters_take_two_columns() -> None:
     assert [cells(text) for text in ("abc", "心跳", "é", "e\u0301", "｜０")] == [3, 4, 1, 1, 4]
+
+
+def test_commands_in_running_text_are_code_and_the_rest_is_still_inert() -> None:
+    assert spoken("Run `npu-smi info -i <id>` on *each* host.") == "Run `npu-smi info -i <id>` on \\*each\\* host."
+    for odd in ("one ` alone", "``", "a `` b"):
+        assert spoken(odd) == prose(odd)
+
+
+@given(HOSTILE)
+def test_a_summary_shows_the_same_words_without_live_html(text: str) -> None:
+    shown = summary("## " + prose(text)).replace("<!-- -->", "")
+    assert "<" not in shown and ">" not in shown
+    assert shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip() == safe(text).strip()
