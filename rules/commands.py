@@ -86,15 +86,14 @@ def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
 @app.command()
 def show(ident: str, pack: Packs = None) -> None:
     """One rule as it was understood, and where it stands."""
-    import msgspec
-
     from rules import pack as packs
+    from rules.written import rule_text
 
     loaded = packs.load(pack or [])
     for rule in loaded.rules:
         if rule.id == ident:
-            _say(f"{rule.file}:{rule.line}")
-            for line in json.dumps(msgspec.to_builtins(rule), ensure_ascii=False, indent=2).splitlines():
+            _say(f"# {rule.file}:{rule.line}")
+            for line in rule_text(rule).splitlines():
                 _say(line)
             return
     import difflib
