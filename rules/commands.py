@@ -155,7 +155,8 @@ def import_fd(
     path: Annotated[Optional[str], typer.Argument(metavar="FILE|DIR", help="kg-config.json, or its folder. Default: that installed.")] = None,  # noqa: UP045
     out: Annotated[Optional[str], typer.Option("--out", "-o", metavar="DIR", help="Write the rules as a pack of your own, to be changed.")] = None,  # noqa: UP045
 ) -> None:
-    """Read the rules of an installed ascend-fd. Says what of its knowledge base can run and what is left out. Nothing is copied: to use it, give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
+    """Read the rules of an installed ascend-fd. Says what of its knowledge base can run and what is left out. Nothing is copied: to use it,
+    give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
     from collections import Counter
 
     from rules import ascend_fd
