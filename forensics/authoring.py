@@ -28,7 +28,7 @@ def new(
     out: Out = None,
     pack: Packs = None,
 ) -> None:
-    """Write a rule from a log line: pids, times, numbers, addresses and paths generalised, the line kept as its first example."""
+    """Write a rule from a log line. Pids, times, numbers, addresses and paths are generalised; the line is kept as its first example."""
     from forensics.errors import UsageError
     from rules import draft as drafts
     from rules import model
@@ -153,7 +153,7 @@ def bench(
     bundle: Annotated[str, typer.Option("--on", metavar="BUNDLE", help="What to measure on: archive, folder or file.")] = "",
     top: Annotated[int, typer.Option(min=1, max=1000, help="So many of the dearest rules.")] = 20,
 ) -> None:
-    """What rules cost on a bundle: lines each is asked about, lines it finds, and the time that takes."""
+    """Measure what rules cost. For each rule: the lines it is asked about, the lines it finds, and the time that takes."""
     from forensics.errors import UsageError
     from rules import measure
     from rules import pack as packs

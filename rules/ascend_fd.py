@@ -23,7 +23,6 @@ from typing import Any
 
 import msgspec
 
-from rules.generalise import escaped
 from rules.looks import check_regex
 from rules.model import Explains, Group, Leaf, Near, Node, Problem, Reference, Rule, Text
 from rules.tables import table
@@ -105,7 +104,7 @@ def convert(data: bytes, shown: str) -> tuple[list[Rule], list[Problem]]:
             rules[rule.id] = rule
     for number, words in enumerate(_lists(list((base.get("blacklist") or {}).values())) if isinstance(base.get("blacklist"), dict) else []):
         if max(map(len, words)) >= 6:
-            leaf = Leaf("line", regex=".*".join(map(escaped, words)))
+            leaf = Leaf("line", regex=_in_order(words))
             title = Text("Masked by the blacklist of ascend-fd", "被 ascend-fd 黑名单屏蔽")
             ident = f"{PACK}.blacklist-{number + 1}"
             rules[ident] = Rule(ident, "unknown", title, "application", "info", leaf, "official", "weak", "noise", pack=PACK, file=shown, line=1)
@@ -219,7 +218,7 @@ def _match(lists: list[list[str]], kinds: list[str]) -> Node | None:
         sources = ()
     nodes: list[Node] = []
     for number, words in enumerate(lists):
-        leaf = Leaf(f"line{number or ''}", regex=".*".join(map(escaped, words)), source=sources)
+        leaf = Leaf(f"line{number or ''}", regex=_in_order(words), source=sources)
         if max(len(word.strip()) for word in words) >= 3 and not check_regex(leaf):
             nodes.append(leaf)
         if len(words) > 1 and _SPREAD & {*kinds} and all(len(word) >= WORD for word in words):
@@ -227,6 +226,12 @@ def _match(lists: list[list[str]], kinds: list[str]) -> Node | None:
     if not nodes:
         return None
     return nodes[0] if len(nodes) == 1 else Group("any", tuple(nodes))
+
+
+def _in_order(words: list[str]) -> str:
+    from rules.generalise import escaped  # deferred: whoever has no such base need not load it
+
+    return ".*".join(map(escaped, words))
 
 
 def _spread(words: list[str], number: int, sources: tuple[str, ...]) -> Group:

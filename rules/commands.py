@@ -8,7 +8,12 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="List, search, check and test rules. / 列出、检索、检查和测试规则。")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List, search, check, test and write rules. / 列出、检索、检查、测试和编写规则。",
+)
 
 Packs = Annotated[Optional[list[str]], typer.Option("--pack", help="Folder of a further pack.", metavar="DIR")]  # noqa: UP045
 Lang = Annotated[str, typer.Option("--lang", help="en or zh.")]
@@ -29,7 +34,7 @@ def list_rules(
     lang: Lang = "en",
     of: Annotated[Optional[str], typer.Option("--of", help="Only rules of this pack, layer or root cause; * allowed.", metavar="NAME")] = None,  # noqa: UP045
 ) -> None:
-    """All rules: id, root cause, title."""
+    """List rules: id, root cause, title."""
     import fnmatch
 
     from rules import pack as packs
@@ -46,7 +51,7 @@ def list_rules(
 
 @app.command()
 def causes(words: Annotated[Optional[list[str]], typer.Argument(help="Only causes with all these words.")] = None, lang: Lang = "en") -> None:  # noqa: UP045
-    """The root causes that a rule can name, and how many rules name each."""
+    """List the root causes that rules can name, and how many name each."""
     from collections import Counter
 
     from rules import pack as packs
@@ -65,7 +70,7 @@ def causes(words: Annotated[Optional[list[str]], typer.Argument(help="Only cause
 
 @app.command()
 def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
-    """Rules whose id, title, remedy, patterns or root cause hold all the words."""
+    """Find rules by words. All of them must stand in id, title, remedy, patterns or root cause."""
     from rules import pack as packs
     from rules.scan import leaves_of
 
@@ -85,16 +90,15 @@ def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
 
 @app.command()
 def show(ident: str, pack: Packs = None) -> None:
-    """One rule as it was understood, and where it stands."""
-    import msgspec
-
+    """Show one rule as its author would write it, and where it stands."""
     from rules import pack as packs
+    from rules.written import rule_text
 
     loaded = packs.load(pack or [])
     for rule in loaded.rules:
         if rule.id == ident:
-            _say(f"{rule.file}:{rule.line}")
-            for line in json.dumps(msgspec.to_builtins(rule), ensure_ascii=False, indent=2).splitlines():
+            _say(f"# {rule.file}:{rule.line}")
+            for line in rule_text(rule).splitlines():
                 _say(line)
             return
     import difflib
@@ -106,8 +110,8 @@ def show(ident: str, pack: Packs = None) -> None:
 
 @app.command()
 def lint(path: str) -> None:
-    """Check one pack, or a folder of packs: every problem with file, line, column and what would be right, and every pattern that would make
-    scans slow. Status 1 where a rule cannot run."""
+    """Check a pack, or a folder of packs. Every problem comes with file, line, column and what would be right; patterns that would make scans
+    slow are named, and what a draft still wants. Status 1 where a rule cannot run."""
     from rules import author, cost
     from rules import lint as checks
     from rules import pack as packs
@@ -125,8 +129,8 @@ def lint(path: str) -> None:
 
 @app.command()
 def test(path: Annotated[Optional[str], typer.Argument(help="A pack; without, all shipped packs.")] = None) -> None:  # noqa: UP045
-    """Run the examples, with the rules of all packs at work: each rule must fire on its own, not on its near misses, and come first on its own
-    example. Examples that rules of two root causes claim are named as well. Status 1 where an example fails."""
+    """Run the examples of rules. With the rules of all packs at work, each rule must fire on its own examples, come first on them, and not fire
+    on its near misses. Examples that rules of two root causes claim are named as well. Status 1 where an example fails."""
     from rules import author
     from rules import pack as packs
 
@@ -151,8 +155,8 @@ def import_fd(
     path: Annotated[Optional[str], typer.Argument(metavar="FILE|DIR", help="kg-config.json, or its folder. Default: that installed.")] = None,  # noqa: UP045
     out: Annotated[Optional[str], typer.Option("--out", "-o", metavar="DIR", help="Write the rules as a pack of your own, to be changed.")] = None,  # noqa: UP045
 ) -> None:
-    """Read the knowledge base of an ascend-fd that is installed here, and say what of it can run and what is left out. Nothing is copied: to use
-    it, give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
+    """Read the rules of an installed ascend-fd. Says what of its knowledge base can run and what is left out. Nothing is copied: to use it,
+    give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
     from collections import Counter
 
     from rules import ascend_fd
@@ -193,7 +197,7 @@ def import_fd(
 
 @app.command()
 def schema() -> None:
-    """The JSON Schema of a rule file, for editors."""
+    """Print the JSON Schema of a rule file."""
     typer.echo(json.dumps(rule_schema(), indent=2, ensure_ascii=False))
 
 

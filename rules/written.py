@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -38,11 +39,16 @@ def rule_text(rule: Rule) -> str:
         f"  root_cause: {rule.root_cause}",
         f"  title: {{en: {quoted(rule.title.en)}, zh: {quoted(rule.title.zh)}}}",
         *(f"  {name}: {getattr(rule, name)}" for name in ("layer", "severity", "provenance", "strength", "role")),
-        "  match:",
-        *(f"    {line}" for line in _node(rule.match)),
     ]
+    if rule.applies_to:
+        wanted = (f"{key}: {_list(one) if isinstance(one, tuple) else quoted(one)}" for key, one in rule.applies_to.items())
+        lines.append(f"  applies_to: {{{', '.join(wanted)}}}")
+    lines += ["  match:", *(f"    {line}" for line in _node(rule.match))]
     if rule.where:
         lines.append(f"  where: {quoted(rule.where)}")
+    if rule.metrics:
+        lines.append("  metrics:")
+        lines += [f"    - {{series: {quoted(one.series)}, test: {quoted(one.test)}}}" for one in rule.metrics]
     if rule.explains:
         lines.append("  explains:")
         for edge in rule.explains:
@@ -58,6 +64,9 @@ def rule_text(rule: Rule) -> str:
         lines += [f"    - {{title: {quoted(one.title)}, id: {quoted(one.id)}}}" for one in rule.references]
     if rule.note is not None:
         lines.append(f"  note: {{en: {quoted(rule.note.en)}, zh: {quoted(rule.note.zh)}}}")
+    if rule.replay is not None:
+        params = (f"{key}: {quoted(one) if isinstance(one, str) else json.dumps(one)}" for key, one in rule.replay.params.items())
+        lines.append(f"  replay: {{kernel: {quoted(rule.replay.kernel)}, params: {{{', '.join(params)}}}}}")
     if rule.examples.match or rule.examples.no_match:
         lines.append("  examples:")
         lines += [f"    {name}: {_list(getattr(rule.examples, name))}" for name in ("match", "no_match")]

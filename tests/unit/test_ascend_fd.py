@@ -160,8 +160,8 @@ def test_the_command_says_what_runs_and_writes_a_pack_on_demand(base: Path, tmp_
 
 
 def test_rules_written_as_yaml_read_back_the_same(tmp_path: Path) -> None:
-    """All shipped rules that the writer covers: it leaves out metrics, replays and conditions on versions, which a base does not have."""
-    shipped = [rule for rule in pack.load().rules if not (rule.metrics or rule.replay or rule.applies_to)][::4]
+    rules = pack.load().rules
+    shipped = [rule for number, rule in enumerate(rules) if rule.metrics or rule.replay or rule.applies_to or number % 4 == 0]
     written.write_pack(tmp_path / "all", "all", shipped)
     again = {rule.id: rule for rule in pack.load([tmp_path / "all"], shipped=False).rules}
     for rule in shipped:

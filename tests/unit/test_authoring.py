@@ -218,3 +218,12 @@ def test_examples_may_state_facts_and_numbers(tmp_path: Path) -> None:
 def test_what_an_optional_pattern_or_a_side_may_be_is_said(tmp_path: Path, match: str, said: str) -> None:
     tmp_path.joinpath("r.yaml").write_text(TWO.replace("{contains: pool empty}", match))
     assert any(said in problem.message for problem in loaded(tmp_path).problems)
+
+
+def test_a_rule_is_shown_as_its_author_would_write_it(tmp_path: Path) -> None:
+    shown = run("show", "memory.device.torch-oom")
+    tmp_path.joinpath("copy.yaml").write_text(shown, encoding="utf-8")
+    (copy,) = loaded(tmp_path).rules
+    original = next(rule for rule in pack.load().rules if rule.id == copy.id)
+    assert (copy.match, copy.title, copy.remedy, copy.examples) == (original.match, original.title, original.remedy, original.examples)
+    assert shown.startswith(f"# {original.file}:{original.line}\n")
