@@ -405,4 +405,18 @@ def _rows(
         )
         for d in diagnoses
     ]  # fmt: skip
+    yield "nodes", [
+        (
+            n.name, n.known_by, n.logs, _json(n.addresses), _json(n.places), _json(n.ranks), n.first_error,
+            None if n.ahead is None else n.ahead / 1e6, None if n.within is None else n.within / 1e6, n.compared_by, n.taken_off,
+        )
+        for n in triage.nodes
+    ]  # fmt: skip
+    yield "attempts", [
+        (
+            a.number, a.ranks, a.logs_of, _json(a.missing), a.first, a.began and a.began.node, a.began and a.began.device, a.began and a.began.rank,
+            a.began and a.began.pid, a.began and a.began.sure, _json([sign.reason.en for sign in a.began.signs] if a.began else []),
+        )
+        for a in triage.attempts
+    ]  # fmt: skip
     yield "evidence", [(d.rank, e.role, e.file_id, e.file, e.line, e.ts, e.leaf, e.text) for d in diagnoses for e in d.evidence]

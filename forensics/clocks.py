@@ -30,6 +30,8 @@ class Told(msgspec.Struct, gc=False):
     process: str = ""
     anchors: list[tuple[int, str, int]] | None = None
     """(wall time, its clock, uptime) of lines that print both."""
+    zones: tuple[int, ...] = ()
+    """Seconds east of UTC of its local times, where its lines give them away."""
 
 
 class FileClock(msgspec.Struct, frozen=True, gc=False):
@@ -44,9 +46,15 @@ class FileClock(msgspec.Struct, frozen=True, gc=False):
     year: int | None = None
     boot: int | None = None
     """UTC of uptime 0."""
+    shift: int = 0
+    """Microseconds by which the clock of its machine is ahead of those of the others."""
 
     def utc(self, ts: int | None, clock: str) -> int | None:
         """A printed time in UTC, None where it cannot be told."""
+        found = self._utc(ts, clock)
+        return None if found is None else found - self.shift
+
+    def _utc(self, ts: int | None, clock: str) -> int | None:
         if ts is None or clock == "none":
             return None
         if clock in ("utc", "zoned"):
@@ -86,7 +94,7 @@ def settled(told: list[Told], zone: int | None = None) -> dict[int, FileClock]:
             first, last = (clock.dated(ts) if ts is not None else None for ts in (first, last))
             twins = {key: at for key, ts in twins.items() if (at := ts if ts > UNTRUE else clock.dated(ts)) is not None}
         dated[one.file_id] = clock
-        evidence.append(settle.ClockEvidence(one.file_id, one.node, one.clock, first, last, twins, (), one.named, one.mtime, one.process))
+        evidence.append(settle.ClockEvidence(one.file_id, one.node, one.clock, first, last, twins, one.zones, one.named, one.mtime, one.process))
     offsets = settle.settle(evidence, zone)
     out = {}
     alike: dict[FileClock, FileClock] = {}  # there may be a million files, and few different clocks

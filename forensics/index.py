@@ -81,7 +81,7 @@ class Origins:
         if file_id >= len(self._files):
             return None
         seen = of_path(self._files[file_id].path)
-        return Origin(seen.node, seen.device, seen.rank, seen.pid, self._clocks.get(file_id, FileClock()))
+        return Origin(self._files[file_id].node, seen.device, seen.rank, seen.pid, self._clocks.get(file_id, FileClock()))
 
     def judged(self, file_id: int, path: str) -> tuple[str, str] | None:
         """Kind and encoding (see `feed.Known`)."""
@@ -174,8 +174,8 @@ class _Stamps:
 
     def many(self, ts: Ints, clock: str) -> Ints:
         if clock == "boot":
-            return np.full(len(ts), NONE) if self.clock.boot is None else np.where(ts == NONE, NONE, ts + self.clock.boot)
-        offset = (self.clock.offset or 0) * SECOND
+            return np.full(len(ts), NONE) if self.clock.boot is None else np.where(ts == NONE, NONE, ts + self.clock.boot - self.clock.shift)
+        offset = (self.clock.offset or 0) * SECOND + self.clock.shift
         if clock == "noyear":
             dated = self._dated(ts)
             return np.where(dated == NONE, NONE, dated - offset)

@@ -18,11 +18,13 @@ from forensics.archive.ledger import Lost
 from forensics.clocks import FileClock, Told, settled
 from forensics.feed import File, Source, Task
 from forensics.moments import Moments
+from forensics.nodes import Machine, Trace, name_files
 from forensics.origin import Origin, of_path
 from forensics.pool import Failed, Pool
 from forensics.result import FirstError, Member, Note
 from forensics.scan_worker import EXTRA, FEW, PER_FILE, First, Found, ScanWork, Seen
-from rules.model import FactRow, Hit, MetricRow
+from forensics.skew import Skew, between, take_off, zones
+from rules.model import FactRow, Hit, MetricRow, Remark
 from rules.scan import Scanner
 
 __all__ = ["EXTRA", "ErrorShape", "Scan", "scan"]
@@ -42,6 +44,8 @@ TWINS = 400
 """Texts of one file kept to compare clocks by."""
 ALL_TWINS = 100_000
 """The same of all files together."""
+REMARKS = 200_000
+"""Remarks on the job kept of all files; each says something that its process has not said before."""
 FACTS = 100_000
 METRICS = 1_000_000
 
@@ -98,6 +102,11 @@ class Scan(msgspec.Struct):
     """(file, UTC, error lines it stands for): when error lines were printed."""
     errors_of: dict[int, int] = {}
     """File -> its error lines."""
+    remarks: list[Remark] = []
+    """What lines say about the job, in order of file and line."""
+    machines: list[Machine] = []
+    skews: dict[str, Skew] = {}
+    """Of each node whose clock was compared with others."""
 
 
 def scan(
@@ -114,7 +123,7 @@ def scan(
     if bundle.size >= LARGE:
         scanner.sharpen()
     pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner, full), workers, _numpy)
-    merge = _Merge(pool.feed.files, full)
+    merge = _Merge(pool.feed.files, full, getattr(bundle, "roots", ()))
     for task, result in pool.results():
         if isinstance(result, Failed):
             merge.failed(task, result.reason)
@@ -139,6 +148,9 @@ class _State(msgspec.Struct, gc=False):
     told: Told
     device: int | None
     pid: int | None
+    root: str = ""
+    """The bundle it is from, where there are several."""
+    hosts: set[str] | None = None
     lines: int = 0
     open_end: bool = False
     failed: str = ""
@@ -147,8 +159,9 @@ class _State(msgspec.Struct, gc=False):
 class _Merge:
     """Puts together what the segments showed; they come in order."""
 
-    def __init__(self, files: list[File], full: mmap.mmap):
+    def __init__(self, files: list[File], full: mmap.mmap, roots: Sequence[str] = ()):
         self.files, self.full = files, full
+        self.roots = sorted(roots, key=len, reverse=True)
         self.states: list[_State] = []
         self.found: list[Found] = []
         self.totals: dict[int, int] = {}
@@ -159,6 +172,8 @@ class _Merge:
         self.facts: list[FactRow] = []
         self.metrics: list[tuple[MetricRow, str]] = []
         self.known: set[tuple[str, str, str, int | None]] = set()
+        self.remarks: list[tuple[Remark, str]] = []
+        self.said: set[tuple[object, ...]] = set()
         self.cut: set[int] = set()
         self.lines = 0
         self.twins = 0
@@ -175,7 +190,8 @@ class _Merge:
             file = self.files[len(self.states)]
             origin = of_path(file.path)
             told = Told(file.file_id, origin.node, "none", named=origin.named, mtime=file.mtime)
-            self.states.append(_State(file, told, origin.device, origin.pid))
+            root = next((root for root in self.roots if file.path.startswith(f"{root}/")), "")
+            self.states.append(_State(file, told, origin.device, origin.pid, root))
         return self.states[file_id]
 
     def _turn(self, file_id: int) -> _State:
@@ -212,6 +228,7 @@ class _Merge:
             self._errors(one, state)
             self.moments.add(state.file.file_id, one.errors, one.moments)
             self._facts(one, state)
+            self._remarks(one, state)
             self._clock(one, state)
             self.cut.update(one.cut)
             state.lines += one.lines
@@ -226,7 +243,10 @@ class _Merge:
         hit.line_no += state.lines + 1
         hit.byte_offset += seen.segment.base
         hit.node = origin.node or hit.node
-        if hit.device is None:
+        own = state.file.kind == "device" and origin.pid is not None  # lines of a card's helpers number processes and cards in their own way
+        if own:
+            hit.pid = origin.pid
+        if hit.device is None or (own and origin.device is not None):
             hit.device = origin.device
         if hit.rank is None:
             hit.rank = origin.rank
@@ -271,7 +291,7 @@ class _Merge:
         origin = self.origin
         for fact, text in seen.facts:
             node = origin.node or fact.node
-            key = (fact.name, fact.value, node, fact.device)
+            key = (fact.name, fact.value, f"{state.root}/{node}", fact.device)
             if key in self.known or len(self.known) >= FACTS:
                 continue
             self.known.add(key)
@@ -286,8 +306,27 @@ class _Merge:
             )  # fmt: skip
             self.metrics.append((row, "local"))
 
+    def _remarks(self, seen: Seen, state: _State) -> None:
+        for one in seen.noted:
+            head, remark = one.record, one.remark
+            own = state.file.kind == "device" and self.origin.pid is not None
+            pid = head.pid if head.pid is not None and not own else self.origin.pid
+            key = (state.file.file_id, pid, remark.kind, *remark.values.items())
+            if key in self.said or len(self.said) >= REMARKS:
+                continue
+            self.said.add(key)
+            device = head.device if head.device is not None and not own else self.origin.device
+            rank = head.rank if head.rank is not None else self.origin.rank
+            row = Remark(
+                remark.kind, remark.values, state.file.file_id, state.file.path, state.lines + one.line + 1, one.text, head.ts,
+                self.origin.node or head.node, head.process, pid, head.tid, device, rank,
+            )  # fmt: skip
+            self.remarks.append((row, head.clock if head.ts is not None else "none"))
+
     def _clock(self, seen: Seen, state: _State) -> None:
         told = state.told
+        if seen.host and len(state.hosts or ()) < 8:
+            state.hosts = {*(state.hosts or ()), seen.host}
         if seen.clock != "none":
             self.clocks[seen.clock] = self.clocks.get(seen.clock, 0) + 1
         if seen.first is not None and told.first is None:
@@ -314,15 +353,19 @@ class _Merge:
         for file in self.files:
             self._state(file.file_id)
         self._leave()
+        machines = self._name()
+        stated = zones(self.remarks)
         told = []
         for state in self.states:
             one = state.told
+            one.zones = (stated[one.file_id],) if one.file_id in stated else ()
             if one.twins:
                 one.twins = {key: ts for key, ts in one.twins.items() if ts >= 0}
             if state.pid is not None and state.file.kind in ("plog", "device"):
                 one.process = str(state.pid)
             told.append(one)
         clocks = settled(told, zone)
+        skews = self._compare(clocks)
         for found in self.found:
             found.hit.ts = clocks[found.hit.file_id].utc(found.hit.ts, found.clock)
         shapes = []
@@ -337,8 +380,50 @@ class _Merge:
             {(found.hit.file_id, found.hit.line_no): found.hit.line_no - found.above for found in self.found if found.above},
             self.counts, members, self.facts, metrics, shapes, self.error_lines, self._first_errors(clocks),
             sum(member.lines for member in members), sum(member.bytes for member in members), min(times, default=None), max(times, default=None),
-            clocks, self.cut, self.notes, self.moments.dated(clocks), self.moments.errors_of,
+            clocks, self.cut, self.notes, self.moments.dated(clocks), self.moments.errors_of, [remark for remark, _ in self.remarks], machines,
+            skews,
         )  # fmt: skip
+
+    def _name(self) -> list[Machine]:
+        """Give every file, and what was found in it, the machine it is from."""
+        servers: dict[int, set[str]] = {}
+        for remark, _ in self.remarks:
+            if remark.kind == "join" and (server := remark.values.get("server")):
+                servers.setdefault(remark.file_id, set()).add(server)
+        hosts: dict[int, set[str]] = {}
+        for fact in self.facts:
+            if fact.name in ("env.HOSTNAME", "os.hostname"):
+                hosts.setdefault(fact.file_id, set()).add(fact.value)
+        traces = [
+            Trace(
+                state.told.file_id, state.root, state.told.node, state.file.path, (state.hosts or set()) | hosts.get(state.told.file_id, set()),
+                servers.get(state.told.file_id, set()), state.pid,
+            )
+            for state in self.states
+        ]  # fmt: skip
+        names, machines = name_files(traces)
+        if any(names.get(state.told.file_id, "") != state.told.node for state in self.states):
+            for state in self.states:
+                state.told.node = names.get(state.told.file_id, state.told.node)
+            for found in self.found:
+                found.hit.node = names.get(found.hit.file_id) or found.hit.node
+            for remark, _ in self.remarks:
+                remark.node = names.get(remark.file_id) or remark.node
+            self.facts = [msgspec.structs.replace(row, node=names.get(row.file_id) or row.node) for row in self.facts]
+            self.metrics = [(msgspec.structs.replace(row, node=names.get(row.file_id) or row.node), clock) for row, clock in self.metrics]
+        return machines
+
+    def _compare(self, clocks: dict[int, FileClock]) -> dict[str, Skew]:
+        """Bring remarks to UTC, see by them how far the clocks of the nodes are apart, and have all clocks take that off."""
+        for remark, clock in self.remarks:
+            remark.ts = clocks[remark.file_id].utc(remark.ts, clock)
+        nodes = {state.told.file_id: state.told.node for state in self.states if state.told.node}
+        skews = between((remark for remark, _ in self.remarks), sorted(set(nodes.values())))
+        shifts = take_off(skews, clocks, nodes)
+        for remark, _ in self.remarks:
+            if remark.ts is not None:
+                remark.ts -= shifts.get(nodes.get(remark.file_id, ""), 0)
+        return skews
 
     def _first_errors(self, clocks: dict[int, FileClock]) -> list[FirstError]:
         best: dict[tuple[str, int | None, str, int], tuple[tuple[int, int, int], FirstError]] = {}

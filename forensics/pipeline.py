@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from forensics import ingest, preflight, summary
+from forensics import ingest, job, preflight, summary
 from forensics.bundle import Bundle, Limits
 from forensics.case import Case, Identity, Plan, begin
 from forensics.clocks import FileClock
@@ -26,7 +26,7 @@ from rules.diagnose import Conclusion, diagnose
 from rules.evaluate import Evaluator, Evidences
 from rules.explain import Explanation
 from rules.explain import explain as explain_rule
-from rules.model import FactRow, Hit, MetricRow, RuleSet
+from rules.model import FactRow, FirstRow, Hit, MetricRow, Remark, RuleSet
 
 OnProgress = Callable[[Progress], None]
 SECOND = 1_000_000
@@ -43,6 +43,9 @@ class Kept(msgspec.Struct):
     metrics: list[MetricRow]
     onset: int | None
     packs: list[str]
+    remarks: list[Remark] = []
+    firsts: list[FirstRow] = []
+    doubt: dict[str, int] = {}
 
 
 class Run:
@@ -110,7 +113,8 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
     found = ingest.scan(bundle, scanner, options.workers, offset, early, report)
     found.hits = _within(found.hits, options, offset)
     onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
-    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset)
+    firsts, doubt = job.first_rows(found), job.doubt(found)
+    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt)
     info = _bundle_info(bundle, found, offset)
     triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
     if options.profile:
@@ -120,7 +124,7 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
     triage.case = str(case.folder)
     triage.seconds = time.monotonic() - started
     if not case.check(identity, options.force):
-        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs))
+        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs), found.remarks, firsts, doubt)
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
         plan = Plan(identity, [_absolute(source) for source in sources])
         case.store(
@@ -157,7 +161,9 @@ def explain(case: Case, what: str) -> Explanation:
     kept = msgspec.msgpack.decode(case.kept(), type=Kept)
     rules = pack.load(kept.packs)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
-    conclusion: Conclusion = diagnose(rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset)
+    conclusion: Conclusion = diagnose(
+        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt
+    )
     if what.isdecimal():
         ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in conclusion.diagnoses}
         if int(what) not in ranks:

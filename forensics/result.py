@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from replay.result import Verdict
-from rules.model import Diagnosis, Evidence, Pack, Scope, Text
+from rules.model import Began, Diagnosis, Evidence, Pack, Scope, Text
 
 
 class BundleInfo(msgspec.Struct):
@@ -98,6 +98,55 @@ class FirstError(msgspec.Struct):
     file: str
     line: int
     text: str
+    layer: str = ""
+    """The layer that speaks, by the module of the line; empty where it does not say."""
+    alike: int = 0
+    """Further processes whose first error looks the same."""
+
+
+class NodeSeen(msgspec.Struct):
+    """One machine of the incident."""
+
+    name: str
+    known_by: str
+    """What the name was taken from: host (what its logs print), path, server (the address its processes state), bundle, peers (what other
+    nodes call it)."""
+    logs: bool
+    """Whether the bundle has logs of it."""
+    hosts: list[str]
+    addresses: list[str]
+    places: list[str]
+    """Bundles and folders its files lie in."""
+    files: int
+    ranks: list[int]
+    """Of the last attempt of the job."""
+    first_error: int | None
+    """UTC microseconds."""
+    ahead: int | None = None
+    """Microseconds by which its clock is ahead of the reference, the clock in the middle; None where nothing compares them."""
+    within: int | None = None
+    """Doubt of `ahead`."""
+    moments: int = 0
+    """Common moments that it was measured by."""
+    compared_by: str = "none"
+    """joins (births of communicators), failures (timeouts waited out together), none."""
+    taken_off: bool = False
+    """Whether its times were moved by `ahead`, because that is more than the doubt."""
+
+
+class AttemptSeen(msgspec.Struct):
+    """One start of a job of several ranks."""
+
+    number: int
+    ranks: int
+    """Its size; 0 where nobody says."""
+    logs_of: int
+    """Ranks that the bundle has logs of."""
+    missing: list[int]
+    """Ranks without logs."""
+    first: int | None
+    began: Began | None
+    """Where it began to fail; None where nothing tells."""
 
 
 class Coverage(msgspec.Struct):
@@ -260,6 +309,15 @@ class Triage(msgspec.Struct):
     """Of `--profile preflight`; empty without it."""
     replays: dict[int, Verdict] = {}
     """Rank of a diagnosis -> the verdict of its replay, where one was run."""
+    nodes: list[NodeSeen] = []
+    attempts: list[AttemptSeen] = []
+    first_by_layer: list[FirstError] = []
+    """The first error of each layer, lowest layer first."""
+
+    @property
+    def began(self) -> list[Began]:
+        """Where the attempts began to fail, in order of time."""
+        return [attempt.began for attempt in self.attempts if attempt.began is not None]
 
     @property
     def damaged(self) -> list[Member]:

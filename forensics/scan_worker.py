@@ -16,7 +16,7 @@ import msgspec
 from forensics import transcode
 from forensics.feed import Block, Segment, Task
 from forensics.moments import sampled
-from parsers import hccl, kernel_log, registry
+from parsers import collective, hccl, kernel_log, registry
 from parsers.base import clean
 from parsers.encoding import decode
 from parsers.environment import FACT_PATTERNS
@@ -45,6 +45,8 @@ FEW = 4
 """Those kept of each further file once there are enough of a leaf (see `ScanWork`)."""
 TWINS = 24
 """Texts of one segment by which its clock may be compared with other files'."""
+NOTED = 5000
+"""Remarks on the job kept of one segment."""
 ENDS = 20
 """Lines that are tried at either end of a segment for a time."""
 WHOLE_TEXT = 4 << 20
@@ -65,6 +67,7 @@ _ERROR_TEXTS = (
 _JOIN = (
     r"HCCL\([^\n]*(?:SetupAgent |HcclCommInitRootInfo|hcclCommInitInfo|hcom init by file|RootInfoDetect|HcclCommInitClusterInfo)"
     r"|HCCL\([^\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|[^|\n]*\|"
+    rf"|{collective.PATTERN}"
 )
 _JOIN_TEXTS = (
     "SetupAgent ", "HcclCommInitRootInfo", "hcclCommInitInfo", "hcom init by file", "RootInfDetect", "HcclCommInitClusterInfo", "  |", "|  ",
@@ -122,6 +125,15 @@ class First(msgspec.Struct):
     text: str
 
 
+class Noted(msgspec.Struct):
+    """What a line says about the job: a remark of `parsers.collective`, with the head of its record and its printed time."""
+
+    remark: collective.Remark
+    line: int
+    text: str
+    record: Record
+
+
 class Seen(msgspec.Struct):
     """What one segment showed."""
 
@@ -151,6 +163,9 @@ class Seen(msgspec.Struct):
     """Leaves whose regex ran into its time limit."""
     moments: list[tuple[int, str, int]] = []
     """(printed time, its clock, error lines it stands for), of a sample of the error lines."""
+    noted: list[Noted] = []
+    host: str = ""
+    """The machine that its first or last line with a host name is from."""
 
 
 class ScanWork:
@@ -417,6 +432,8 @@ class _Segment:
         text = self._text(start, end)
         for fact in hccl.extract(text).facts:
             seen.facts.append((msgspec.structs.replace(fact, line_no=line), text[:TEXT]))
+        if len(seen.noted) < NOTED and (remark := collective.remark(text)) is not None:
+            seen.noted.append(Noted(remark, line, text[:TEXT], self._head(start, end)[0] or Record("")))
 
     def _tables(self, seen: Seen) -> None:
         limit = WHOLE_TEXT if self.segment.kind in TABLES else SOME_TEXT
@@ -463,5 +480,6 @@ class _Segment:
         record = self.record_of(text)
         if record is None or record.ts is None:
             return None
+        seen.host = seen.host or record.node
         self.clocks[record.clock] = self.clocks.get(record.clock, 0) + 1
         return record

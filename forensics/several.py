@@ -14,12 +14,18 @@ class Several:
 
     def __init__(self, bundles: Sequence[Bundle]) -> None:
         self.bundles = list(bundles)
-        self.name = " + ".join(bundle.name for bundle in bundles)
+        names = [bundle.name for bundle in bundles]
+        self.name = " + ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
         taken: dict[str, int] = {}
         self._names = []
         for bundle in bundles:
             number = taken[bundle.name] = taken.get(bundle.name, 0) + 1
             self._names.append(bundle.name if number == 1 else f"{bundle.name} ({number})")
+
+    @property
+    def roots(self) -> list[str]:
+        """The names that members' paths begin with, one for each bundle."""
+        return list(self._names)
 
     @property
     def size(self) -> int:

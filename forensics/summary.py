@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forensics import overview
+from forensics import firsts, job, overview
 from forensics.advice import collect_next
 from forensics.ingest import Scan
 from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, Note, Triage, Unexplained
@@ -34,6 +34,7 @@ def summarise(
     best = found.diagnoses[0] if found.diagnoses else None
     wanting = best is None or best.level != "high"
     collective = any(finding.rule.layer == "collective" for finding in found.findings)
+    nodes, attempts = job.nodes(scan, found), job.attempts(found)
     titles = {finding.rule.id: filled_title(finding) for finding in found.findings}
     return Triage(
         version=version,
@@ -41,17 +42,20 @@ def summarise(
         bundle=bundle,
         diagnoses=found.diagnoses,
         unexplained=unexplained[:UNEXPLAINED],
-        first_errors=scan.first_errors[:FIRST_ERRORS],
+        first_errors=firsts.folded(scan.first_errors)[:FIRST_ERRORS],
         codes=_codes(scan, found),
         facts=_facts(scan.facts),
         coverage=Coverage(scan.lines, sum(member.lines_parsed for member in scan.files), scan.error_lines, explained, scan.files),
         notes=[*notes, *scan.notes, *_remarks(rules, leaves, scan, found, len(unexplained))],
-        collect_next=collect_next(kinds, collective) if wanting else [],
+        collect_next=[*job.wanted(nodes, attempts), *(collect_next(kinds, collective) if wanting else [])],
         titles={ident: titles[ident] for diagnosis in found.diagnoses for ident in diagnosis.explains if ident in titles},
         graph=overview.graph(found),
         timeline=overview.timeline(scan, found.diagnoses),
         devices=overview.devices(scan, found),
         conflicts=overview.conflicts(scan.facts),
+        nodes=nodes,
+        attempts=attempts,
+        first_by_layer=firsts.by_layer(scan.first_errors, scan.errors),
     )
 
 
@@ -122,6 +126,12 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
         notes.append(Note(english, f"规则 {name} 的一个模式匹配超时，此后不再使用。"))
     for name in found.exhausted:
         notes.append(Note(f"{name} was given up: too many lines fit its patterns.", f"规则 {name} 匹配的日志过多，已放弃判断。"))
+    if found.noise:
+        file_id, line = min(found.noise)
+        place = f"{next((member.path for member in scan.files if member.file_id == file_id), '')}:{line}"
+        count = len(found.noise)
+        english = f"Known to be harmless and left out of the evidence: {count} {'line' if count == 1 else 'lines'}, the first at {place}."
+        notes.append(Note(english, f"已知无害、未作为证据的日志：{count} 行，首行位于 {place}。"))
     if shapes > UNEXPLAINED:
         more = shapes - UNEXPLAINED
         notes.append(Note(f"{more} further shapes of unexplained error lines are not listed.", f"另有 {more} 类未解释的错误日志未列出。"))

@@ -68,6 +68,15 @@ TABLES: dict[str, Columns] = {
         ("diagnosis", "INTEGER"), ("role", "VARCHAR"), ("file_id", "INTEGER"), ("file", "VARCHAR"), ("line_no", "BIGINT"), ("ts", "TIMESTAMP"),
         ("pattern", "VARCHAR"), ("text", "VARCHAR"),
     ),
+    "nodes": (
+        ("name", "VARCHAR"), ("known_by", "VARCHAR"), ("logs", "BOOLEAN"), ("addresses", "VARCHAR"), ("places", "VARCHAR"), ("ranks", "VARCHAR"),
+        ("first_error", "TIMESTAMP"), ("clock_ahead", "DOUBLE"), ("clock_within", "DOUBLE"), ("compared_by", "VARCHAR"),
+        ("taken_off", "BOOLEAN"),
+    ),
+    "attempts": (
+        ("number", "INTEGER"), ("ranks", "INTEGER"), ("logs_of", "INTEGER"), ("missing", "VARCHAR"), ("first", "TIMESTAMP"),
+        ("began_node", "VARCHAR"), ("began_device", "INTEGER"), ("began_rank", "INTEGER"), ("began_pid", "BIGINT"), ("sure", "VARCHAR"), ("reasons", "VARCHAR"),
+    ),
     "replays": (("diagnosis", "INTEGER"), ("kernel", "VARCHAR"), ("status", "VARCHAR"), ("detail", "VARCHAR")),
     "internals": (("name", "VARCHAR"), ("data", "BLOB")),
 }  # fmt: skip
@@ -119,6 +128,7 @@ def _insert_arrow(connection: duckdb.DuckDBPyConnection, table: str, columns: li
 
     kinds = {
         "INTEGER": pa.int32(), "BIGINT": pa.int64(), "TIMESTAMP": pa.int64(), "VARCHAR": pa.string(), "DOUBLE": pa.float64(), "BLOB": pa.binary(),
+        "BOOLEAN": pa.bool_(),
     }  # fmt: skip
     arrays = [pa.array(column, kinds[kind]) for column, (_, kind) in zip(columns, TABLES[table], strict=True)]
     parts = [_value(f'"{name}"', kind) for name, kind in TABLES[table]]

@@ -10,8 +10,9 @@
 Containers mostly run in UTC and hosts in local time, so files of one node differ by whole hours. The zone of a file follows, best first:
 from a clock that is UTC or prints its zone; from zones its own lines state; from twins, lines of the same text in two files whose times
 differ by a multiple of half an hour; from the same process writing both; from a file name in host time beside a first line in device
-time; from the time at which the file was last written; from what the user says (`given`); from the zone its node, or most nodes,
-state. Clocks of devices may be off by any amount: twins measure it, and where there are none they are taken to be UTC.
+time; from the time at which the file was last written; from errors of its node that come at the same moment; from what the user says
+(`given`); from the zone its node, or most nodes, state. Clocks of devices may be off by any amount: twins measure it, and where there
+are none they are taken to be UTC.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ WIDEST = 26 * 3600
 TWIN_SLACK = 3 * SECOND
 """Twins are written within this time of each other."""
 NAME_SLACK = 180
+MOMENT_SLACK = 5 * SECOND
+"""A fault shows in the logs of the host and of the process within this time."""
+CHINA = 8 * 3600
+"""The zone of hosts whose containers run in UTC, nearly always."""
 WRITE_SLACK = 20
 """Seconds between the last record of a file and its last write."""
 COMMON = 40
@@ -65,7 +70,7 @@ class ClockEvidence(msgspec.Struct, frozen=True):
 
 
 Sureness = Literal["exact", "measured", "likely", "given", "assumed", "unset"]
-Reason = Literal["utc", "stated", "twin", "process", "name", "written", "given", "node", "nodes", "default", "unset"]
+Reason = Literal["utc", "stated", "twin", "process", "name", "written", "moment", "given", "node", "nodes", "default", "unset"]
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -108,6 +113,8 @@ def settle(files: Iterable[ClockEvidence], given: int | None = None) -> dict[int
     edges = _edges(files, open_files)
     _spread(known, open_files, edges)
     _by_writing(known, open_files)
+    _spread(known, open_files, edges)
+    _by_moments(files, known, open_files)
     _spread(known, open_files, edges)
     zones = _zones(files, known)
     for one in list(open_files.values()):  # devices last: their own twins were asked first
@@ -231,6 +238,27 @@ def _by_writing(known: dict[int, Offset], open_files: dict[int, ClockEvidence]) 
     for file_id, ahead in found.items():
         known[file_id] = Offset(ahead, "likely", "written", agreeing[open_files[file_id].node, ahead])
         del open_files[file_id]
+
+
+def _by_moments(files: list[ClockEvidence], known: dict[int, Offset], open_files: dict[int, ClockEvidence]) -> None:
+    """Errors of one node that are whole zones apart are of one moment: of two such, or of one where the zone is the usual one and no
+    error fits without it."""
+    moments: dict[str, set[int]] = defaultdict(set)
+    for one in files:
+        offset = known.get(one.file_id)
+        if offset is not None and offset.sure in ("exact", "measured"):
+            moments[one.node].update(ts - offset.seconds * SECOND for ts in one.twins.values())
+    for one in list(open_files.values()):
+        if one.clock == "device" or not moments[one.node]:
+            continue
+        votes: Counter[int] = Counter()
+        for ts in set(one.twins.values()):
+            near = (_half_hours(ts - moment) for moment in moments[one.node])
+            votes.update({zone for zone, off in near if off <= MOMENT_SLACK and -12 * 3600 <= zone <= 14 * 3600})
+        zone = max(votes, key=lambda zone: (votes[zone], zone == CHINA, -abs(zone)), default=0)
+        if zone and votes[zone] > votes[0] and (votes[zone] > 1 or (zone == CHINA and len(votes) == 1)):
+            known[one.file_id] = Offset(zone, "likely", "moment", votes[zone])
+            del open_files[one.file_id]
 
 
 def _zones(files: list[ClockEvidence], known: dict[int, Offset]) -> dict[str, tuple[int, int]]:

@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rules import causes, confidence, scan
+from rules.echoes import echoes
 from rules.evaluate import Evaluator, Evidences, order
-from rules.model import Diagnosis, Evidence, FactRow, Finding, Hit, MetricRow, RuleSet, Text
+from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Text
+from rules.origin import begin
+from rules.places import at_place, attempt_of, scope_of
+from rules.seats import Attempt
 
 EVIDENCE = 10
 """Lines cited for one diagnosis."""
@@ -27,6 +31,10 @@ class Conclusion(msgspec.Struct):
     """Leaves of rules that hold, noise included: an error line with one of them is explained."""
     exhausted: list[str]
     """Rules that were given up for want of steps."""
+    attempts: list[Attempt] = []
+    """Starts of the job, as far as the bundle knows them."""
+    began: list[Began] = []
+    """Where each of them began to fail."""
 
 
 def diagnose(
@@ -37,23 +45,30 @@ def diagnose(
     facts: Sequence[FactRow] = (),
     metrics: Sequence[MetricRow] = (),
     onset: int | None = None,
+    remarks: Sequence[Remark] = (),
+    firsts: Sequence[FirstRow] = (),
+    doubt: Mapping[str, int] | None = None,
 ) -> Conclusion:
     """Ranked diagnoses of one incident.
 
     `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
+    `remarks`, `firsts`: what lines say about a job of many ranks, and the first error of each process; `doubt`: microseconds by which the
+    clock of a node may be off, of nodes whose clocks were compared.
     Deterministic: depends on the arguments only, not on their order."""
     evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
     findings = evaluator.findings(rules)
     findings.sort(key=lambda finding: (order(finding.hits[0]), finding.rule.id))
-    graph = causes.edges(findings)
+    graph = causes.edges(findings, doubt)
+    attempts, began = begin(remarks, firsts, findings, facts, doubt)
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
-    return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted)
+    diagnoses = _ranked(findings, graph, onset, attempts, began)
+    return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began)
 
 
-def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None) -> list[Diagnosis]:
+def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None, attempts: list[Attempt], began: list[Began]) -> list[Diagnosis]:
     """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
-    weights = {n: confidence.weigh(findings[n], onset) for n in causes.roots(findings, graph)}
+    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n in causes.roots(findings, graph)}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:
@@ -61,7 +76,8 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     leaders = [members[0] for members in groups.values()][:DIAGNOSES]
     slugs = [findings[n].rule.root_cause for n in leaders]
     own = [weights[n] for n in leaders]
-    sure = [confidence.confidence(own, place, slugs) for place in range(len(leaders))]
+    rivals = [_rivals(place, [findings[n] for n in leaders]) for place in range(len(leaders))]
+    sure = [confidence.confidence([own[n] for n in among], among.index(place), [slugs[n] for n in among]) for place, among in enumerate(rivals)]
     places = sorted(range(len(leaders)), key=lambda place: (-sure[place], place))
     out = []
     for rank, place in enumerate(places, 1):
@@ -82,10 +98,18 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
                 explains=[findings[n].rule.id for n in following],
                 supported_by=[other.rule.id for other in support],
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
-                why=confidence.why(finding, own[place], sum(1 for slug in set(slugs) if slug != finding.rule.root_cause)),
+                why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause})),
+                echoes=echoes([findings[n] for n in following], attempts),
+                attempt=attempt_of(finding, attempts) if len(attempts) > 1 else None,
+                scope=scope_of(finding, attempts, began),
             )
         )
     return out
+
+
+def _rivals(place: int, leaders: list[Finding]) -> list[int]:
+    """The places of those that explain the same thing, itself among them."""
+    return [n for n, other in enumerate(leaders) if n == place or causes.contend(leaders[place], other)]
 
 
 def _evidence(finding: Finding, support: list[Finding], following: list[Finding]) -> list[Evidence]:

@@ -20,7 +20,7 @@ from rules.cache import read_cache, write_cache
 from rules.judge import SECONDS
 from rules.model import Leaf, Problem, RuleSet, leaves_of
 
-VERSION = 11
+VERSION = 14
 """Of the way patterns are turned into expressions: part of the caches' keys."""
 LOOKS = 50_000
 """Leaves whose looks are kept in the cache."""
@@ -52,6 +52,8 @@ class Expression(msgspec.Struct, frozen=True, array_like=True):
     flags: int
     texts: tuple[str, ...]
     """A line that it reports on holds one of these, in either case; empty where nothing is known."""
+    beside: tuple[str, ...] = ()
+    """And one of these, if there are any."""
 
     @property
     def literal(self) -> bool:
@@ -129,7 +131,7 @@ def expressions_of(leaf: Leaf) -> list[Expression]:
 def _expressions(chain: literals.Chain, folded: bool) -> list[Expression]:
     if len(chain) > 1:
         source = b".*".join(b"(?:" + b"|".join(map(escaped, sorted(texts))) + b")" for texts in chain)
-        return [Expression(source, _flags(folded), tuple(sorted(_rarest(chain))))]
+        return [Expression(source, _flags(folded), *_sifted([chain]))]
     texts, folded = literals.compact(chain[0], folded)
     cut = sorted(literals.cut(text, folded) for text in texts)
     return [Expression(escaped(text), _flags(folded), (text,)) for text in cut]
@@ -137,13 +139,23 @@ def _expressions(chain: literals.Chain, folded: bool) -> list[Expression]:
 
 def loose(source: str, ignore_case: bool) -> Expression:
     """A regex as it stands, relaxed, with the texts that it needs all the same."""
-    texts = [_rarest(chain) for chain in literals.chains(source, ignore_case)]
-    return Expression(relaxed(source).encode(), _flags(ignore_case), tuple(sorted(frozenset().union(*texts))) if texts else ())
+    tree = literals.required(source, ignore_case)
+    chains = literals.chains(source, ignore_case)
+    return Expression(relaxed(source).encode(), _flags(ignore_case), *_sifted([tuple(tree)] if len(chains) == 1 and len(tree) > 1 else chains))
 
 
-def _rarest(chain: literals.Chain) -> literals.Texts:
-    """The set of a chain that logs hold the least, in either case."""
-    return literals.rarest([frozenset(text.lower() for text in texts) for texts in chain], True)
+def _sifted(chains: list[literals.Chain]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the sieve looks for (`Expression.texts` and `beside`): of each chain the texts that logs hold the least, in either case."""
+    if not chains:
+        return (), ()
+    sets = [sorted((_lower(texts) for texts in chain), key=lambda texts: literals.often(texts, True)) for chain in chains]
+    texts = frozenset().union(*(some[0] for some in sets))
+    beside = sets[0][1] if len(sets) == 1 and len(sets[0]) > 1 else frozenset[str]()
+    return tuple(sorted(texts)), tuple(sorted(beside))
+
+
+def _lower(texts: literals.Texts) -> literals.Texts:
+    return frozenset(text.lower() for text in texts)
 
 
 _NAMED = re.compile(r"\(\?P<\w+>")

@@ -223,6 +223,19 @@ class Hit(msgspec.Struct, gc=False):
     rank: int | None = None
 
 
+class FirstRow(msgspec.Struct, frozen=True):
+    """The first error line of a process."""
+
+    node: str
+    pid: int | None
+    ts: int | None
+    file: str
+    line_no: int
+    text: str
+    device: int | None = None
+    rank: int | None = None
+
+
 class FactRow(msgspec.Struct, gc=False, frozen=True):
     name: str
     value: str
@@ -246,6 +259,24 @@ class MetricRow(msgspec.Struct, gc=False, frozen=True):
     file: str = ""
     line_no: int = 0
     text: str = ""
+
+
+class Remark(msgspec.Struct, gc=False):
+    """What a line says about a job of many ranks: who joined, who waits for whom, what was set (see `parsers.collective` for the kinds)."""
+
+    kind: str
+    values: dict[str, str]
+    file_id: int = -1
+    file: str = ""
+    line_no: int = 0
+    text: str = ""
+    ts: int | None = None
+    node: str = ""
+    process: str = ""
+    pid: int | None = None
+    tid: int | None = None
+    device: int | None = None
+    rank: int | None = None
 
 
 # ---------------------------------------------------------------- what the rules conclude
@@ -272,6 +303,44 @@ class Scope(msgspec.Struct, frozen=True):
     pid: int | None = None
 
 
+class Sign(msgspec.Struct, frozen=True):
+    """One reason why an incident began at a place, with the line that shows it where there is one."""
+
+    kind: str
+    """hccl, heartbeat, absent, waits, error, silence, missing, call, rdma, exit."""
+    points: float
+    reason: Text
+    file: str = ""
+    line: int = 0
+    file_id: int = -1
+
+
+class Began(msgspec.Struct):
+    """Where one attempt of a job began to fail. What the signs do not tell is None, or empty."""
+
+    attempt: int
+    node: str
+    device: int | None
+    """As the node numbers its cards, where that is known; else as the process does."""
+    rank: int | None
+    pid: int | None
+    ranks: list[int]
+    """Where the signs point at several ranks alike: all of them."""
+    logs: bool
+    """Whether the bundle has logs of it."""
+    sure: str
+    """high: signs of several kinds point there and nowhere else; medium; low."""
+    signs: list[Sign]
+    waiting: int
+    """Ranks that only waited."""
+    size: int
+    """Ranks of the attempt."""
+    first: int | None
+    """When the attempt started, UTC."""
+    limits: dict[str, int] = {}
+    """Seconds of the timeouts as set: exec, connect."""
+
+
 class Finding(msgspec.Struct):
     """A rule that matched: once for the whole bundle, with all places where it did."""
 
@@ -288,6 +357,17 @@ class Finding(msgspec.Struct):
     """Of the best match: leaf id -> capture -> value."""
     doubts: list[str] = msgspec.field(default_factory=list)
     """Why this finding counts for less: versions that do not fit, facts that are missing."""
+
+
+class Echo(msgspec.Struct, frozen=True):
+    """One kind of consequence, and how many repeat it."""
+
+    rule: str
+    lines: int
+    processes: int
+    ranks: int
+    nodes: int
+    first: int | None
 
 
 class Diagnosis(msgspec.Struct):
@@ -308,3 +388,14 @@ class Diagnosis(msgspec.Struct):
     explained_events: int
     why: Text
     """One line: what the confidence rests on."""
+    echoes: list[Echo] = []
+    """What follows from it, as in `explains`, each with the ranks that repeat it."""
+    attempt: int | None = None
+    """The attempt of the job that it is of, where there are several."""
+    scope: Scope | None = None
+    """Where it is: that of the finding, with what is known of its process; that of who was waited for, where the finding only tells of
+    waiting. None: that of the finding."""
+
+    @property
+    def place(self) -> Scope:
+        return self.scope if self.scope is not None else self.finding.scope

@@ -291,7 +291,8 @@ def _program(found: Sequence[Look], extra: Sequence[ExtraPattern]) -> Program:
     given = {pattern.texts for pattern in extra if pattern.texts}
     loose = [one for one in ids if one.texts not in given and not _sievable(one)]
     packed, alone = (hyperscan.dumpb(looks.database(some)) if some else b"" for some in (list(ids), loose))
-    plan = sieve.plan(text for one in ids if one not in set(loose) for text in one.texts)
+    held = set(ids).difference(loose)
+    plan = sieve.plan((text, one.beside) for one in ids if one in held for text in one.texts)
     return Program([tuple(dict.fromkeys(some)) for some in ids.values()], [look.needs for look in found], packed, alone, plan)
 
 

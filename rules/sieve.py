@@ -10,7 +10,7 @@ without.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -26,14 +26,19 @@ SHORTEST = 3
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Tables as bytes, ready for the compiled loop."""
+    """Tables as bytes, ready for the compiled loop; numbers of 64 bits but for `heads`, which are of 32."""
 
     bits: bytes
     heads: bytes
-    """By hash: the first entry, -1 if there is none; 32-bit."""
+    """By hash: the first entry, -1 if there is none."""
     entries: bytes
-    """Two 64-bit numbers each, so that one look at memory tells all: the next entry with the same head (-1: none) above the four bytes; and,
-    from below, where its text begins among all (32 bits), how long that is (8), how far into it the four bytes stand."""
+    """Two numbers each, so that one look at memory tells all: the next entry with the same head (-1: none) above the four bytes; and, from
+    below, where its text begins among all (32 bits), how long that is (8), how far into it the four bytes stand (8), and the number of
+    the choice of which one must stand beside it (0: none)."""
+    choices: bytes
+    """By number: where its texts begin in `beside`, and where they end."""
+    beside: bytes
+    """Where a text begins among all (32 bits), and how long it is."""
     text: bytes
 
 
@@ -45,19 +50,31 @@ def hash_of(gram: int) -> int:
     return (gram * FACTOR & 0xFFFFFFFF) >> (32 - BITS)
 
 
-def plan(texts: Iterable[str]) -> Plan:
-    """Tables for texts of at least SHORTEST bytes."""
+def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
+    """Tables for texts of at least SHORTEST bytes, each with those of which one must stand on the same line, if there are any."""
     import numpy as np
 
+    wanted: dict[bytes, set[bytes] | None] = {}
+    for word, others in texts:
+        key, more = folded(word.encode())[:LONGEST], {folded(other.encode())[:LONGEST] for other in others}
+        known = wanted.setdefault(key, set())
+        wanted[key] = known | more if more and known is not None else None  # what one wants alone, all get alone
     seldom = _background()
     bits = np.zeros(1 << (BITS - 3), np.uint8)
     heads = np.full(HEADS, -1, np.int32)
     entries: list[tuple[int, int]] = []
+    choices, beside = [(0, 0)], list[int]()
     body = bytearray()
     used: set[int] = set()
-    for text in sorted({folded(text.encode())[:LONGEST] for text in texts}):
-        begin = len(body)
+    for text, partners in sorted(wanted.items(), key=lambda item: item[0]):
+        begin, choice = len(body), 0
         body += text
+        if partners:
+            choice = len(choices)
+            choices.append((len(beside), len(beside) + len(partners)))
+            for partner in sorted(partners):
+                beside.append(len(body) | len(partner) << 32)
+                body += partner
         if len(text) < 4:
             grams, back = [_number(text + bytes([last])) for last in range(256) if last & 0x20], 0
         else:
@@ -70,9 +87,10 @@ def plan(texts: Iterable[str]) -> Plan:
             used.add(number)
             bits[number >> 3] |= 1 << (number & 7)
             head = number & (HEADS - 1)
-            entries.append((int(heads[head]) << 32 | gram, begin | len(text) << 32 | back << 40))
+            entries.append((int(heads[head]) << 32 | gram, begin | len(text) << 32 | back << 40 | choice << 48))
             heads[head] = len(entries) - 1
-    return Plan(bits.tobytes(), heads.tobytes(), np.array(entries, np.int64).tobytes(), bytes(body))
+    entries_, choices_, beside_ = (np.array(some, np.int64).tobytes() for some in (entries, choices, beside))
+    return Plan(bits.tobytes(), heads.tobytes(), entries_, choices_, beside_, bytes(body))
 
 
 def _number(four: bytes) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from rules.line_class import PROCESS_LONG, PROCESS_WITHIN
 from rules.sieve import BITS, FACTOR, HEADS, Plan
 
-_TABLES = (("bits", np.uint8), ("heads", np.int32), ("entries", np.int64), ("text", np.uint8))
+_TABLES = (("bits", np.uint8), ("heads", np.int32), ("entries", np.int64), ("choices", np.int64), ("beside", np.int64), ("text", np.uint8))
 _SHIFT = np.uint32(32 - BITS)
 _FACTOR = np.uint32(FACTOR)
 _HEAD = np.uint32(HEADS - 1)
@@ -24,20 +24,43 @@ _compiled: Callable[..., Any] = numba.njit(cache=True, boundscheck=False, nogil=
 
 
 @_compiled
-def _last(data, size, at, gram, entries, text, entry):  # type: ignore[no-untyped-def]
+def _stands(data, size, at, first, end, beside, text):  # type: ignore[no-untyped-def]
+    """Whether one of the texts from `first` to `end` stands on the line of `at`."""
+    start = stop = at
+    while start > 0 and data[start - 1] != 10:
+        start -= 1
+    while stop < size and data[stop] != 10:
+        stop += 1
+    for which in range(first, end):
+        source, long = beside[which] & 0xFFFFFFFF, beside[which] >> 32
+        for begin in range(start, stop - long + 1):
+            if data[begin] | 0x20 == text[source]:
+                same = True
+                for k in range(1, long):
+                    if data[begin + k] | 0x20 != text[source + k]:
+                        same = False
+                        break
+                if same:
+                    return True
+    return False
+
+
+@_compiled
+def _last(data, size, at, gram, entries, choices, beside, text, entry):  # type: ignore[no-untyped-def]
     """Where the last byte stands of one of the entries from `entry` on, with its four bytes at `at`; -1 if none stands there."""
     while entry >= 0:
         first, second = entries[2 * entry], entries[2 * entry + 1]
         if np.uint32(first) == gram:
             source, long = second & 0xFFFFFFFF, (second >> 32) & 0xFF
-            begin = np.int64(at) - (second >> 40)
+            begin = np.int64(at) - ((second >> 40) & 0xFF)
             if begin >= 0 and begin + long <= size:
                 same = True
                 for k in range(long):
                     if data[begin + k] | 0x20 != text[source + k]:
                         same = False
                         break
-                if same:
+                choice = (second >> 48) & 0xFFFF
+                if same and (choice == 0 or _stands(data, size, begin, choices[2 * choice], choices[2 * choice + 1], beside, text)):
                     return begin + long - 1
         entry = first >> 32
     return np.int64(-1)
@@ -115,7 +138,7 @@ def _look_of(data, start, stop, seed):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _candidates(data, size, bits, heads, entries, text, seed, lines, starts, stops, looks, processes):  # type: ignore[no-untyped-def]
+def _candidates(data, size, bits, heads, entries, choices, beside, text, seed, lines, starts, stops, looks, processes):  # type: ignore[no-untyped-def]
     """(lines let through, line ends in all). What does not fit into `lines` is only counted."""
     count, line, mark = 0, np.int64(0), np.int64(0)
     at, end = np.uint64(0), np.uint64(size)
@@ -126,7 +149,7 @@ def _candidates(data, size, bits, heads, entries, text, seed, lines, starts, sto
             if at + np.uint64(3) < end:
                 gram = _gram(data, at)
                 number = np.uint32(gram * _FACTOR) >> _SHIFT
-                last = _last(data, size, at, gram, entries, text, heads[number & _HEAD])
+                last = _last(data, size, at, gram, entries, choices, beside, text, heads[number & _HEAD])
                 if last < 0:
                     at += _ONE
                     continue

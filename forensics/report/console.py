@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from forensics.report.figures import Clock, number
+from forensics.report.job_words import FEW_NODES, attempt_rows, began_words, node_heading, node_rows, origins, reasons
 from forensics.report.page import Look, Page
 from forensics.report.strings import of, say
 from forensics.report.words import (
@@ -25,7 +26,7 @@ from forensics.report.words import (
     verdict,
     wanting,
 )
-from forensics.result import Triage, Unexplained
+from forensics.result import FirstError, Triage, Unexplained
 from forensics.safe_text import cells
 from rules.model import Diagnosis, Evidence
 
@@ -49,6 +50,7 @@ def render(triage: Triage, look: Look) -> str:
         page.blank()
         page.put(say(look.lang, verdict(triage)), "bold")
         _nothing_fits(page, triage, clock)
+    _job(page, triage, clock)
     _foot(page, triage)
     return page.text()
 
@@ -100,7 +102,7 @@ def _diagnosis(page: Page, diagnosis: Diagnosis, triage: Triage, clock: Clock) -
             (f"{level} {diagnosis.confidence:.2f}  ", LEVEL_STYLES.get(diagnosis.level, "")),
             (diagnosis.title.of(lang), "bold"),
         ],
-        scope_words(diagnosis.finding.scope, lang),
+        scope_words(diagnosis.place, lang),
     )
     rows = _Rows(page)
     if follows := chain(diagnosis, triage, lang):
@@ -147,6 +149,26 @@ class _Rows:
         )  # fmt: skip
 
 
+def _job(page: Page, triage: Triage, clock: Clock) -> None:
+    """Where it began, and what is to be said of the nodes and the attempts."""
+    look = page.look
+    lang = look.lang
+    if found := origins(triage):
+        page.blank()
+        page.put(say(lang, "began"), "bold")
+    for began in found:
+        level = say(lang, f"level.{began.sure}")
+        page.split([(f"   {level}  ", LEVEL_STYLES.get(began.sure, "")), (began_words(began, len(triage.attempts) > 1, lang), "bold")], "")
+        for sign, where in reasons(began, lang):
+            page.row("", sign + (f"  {where}" if where else ""), indent=9, column=0)
+    rows = node_rows(triage, look.verbose, lang)
+    if rows or (look.verbose and len(triage.nodes) > 1):
+        _listed(page, node_heading(triage.nodes, lang), rows, FEW_NODES)
+        if not look.verbose and len(rows) < len(triage.nodes):
+            page.put(say(lang, "nodes-more", n=len(triage.nodes) - len(rows)), "dim", indent=2)
+    _listed(page, say(lang, "attempts-heading"), attempt_rows(triage, clock, lang), SOME)
+
+
 def _listed(page: Page, title: str, rows: list[tuple[str, str]], few: int) -> None:
     """A titled list of (lead, text); the first `few` of it unless all are asked for."""
     if not rows:
@@ -162,13 +184,17 @@ def _listed(page: Page, title: str, rows: list[tuple[str, str]], few: int) -> No
 
 def _nothing_fits(page: Page, triage: Triage, clock: Clock) -> None:
     lang = page.look.lang
-    firsts = []
-    for first in triage.first_errors:
-        who = " ".join(part for part in (first.node, first.process, "" if first.pid is None else f"pid {first.pid}") if part)
-        firsts.append(("  ".join(part for part in (place(first.file, first.line), clock.time(first.ts), who) if part), first.text.strip()))
-    _listed(page, say(lang, "first-errors"), firsts, SOME)
+    _listed(page, say(lang, "first-errors"), [_first(first, clock, lang) for first in triage.first_errors], SOME)
+    layers = [(f"{first.layer}  {lead}", text) for first in triage.first_by_layer for lead, text in (_first(first, clock, lang),)]
+    _listed(page, say(lang, "first-by-layer"), layers, SOME)
     rarest = sorted(triage.unexplained, key=lambda shape: (shape.count, shape.file, shape.line))
     _listed(page, say(lang, "shapes"), [_shape(shape) for shape in rarest], FEW)
+
+
+def _first(first: FirstError, clock: Clock, lang: str) -> tuple[str, str]:
+    who = " ".join(part for part in (first.node, first.process, "" if first.pid is None else f"pid {first.pid}") if part)
+    more = say(lang, "alike", n=first.alike) if first.alike else ""
+    return "  ".join(part for part in (place(first.file, first.line), clock.time(first.ts), who, more) if part), first.text.strip()
 
 
 def _shape(shape: Unexplained) -> tuple[str, str]:

@@ -17,10 +17,10 @@ import msgspec
 from forensics.errors import CaseError
 from forensics.report.drawn import drawn
 from forensics.report.figures import iso
-from forensics.result import Triage
+from forensics.result import FirstError, NodeSeen, Triage
 from forensics.safe_text import json_quiet, safe, whole
 from replay.result import Verdict
-from rules.model import Diagnosis, Evidence, Text
+from rules.model import Began, Diagnosis, Evidence, Text
 
 SCHEMA = "dsforensics.report/1"
 FILE = "report.json"
@@ -72,12 +72,79 @@ def report(triage: Triage) -> dict[str, Any]:
         },
         "notes": [note.en for note in triage.notes],
         **drawn(triage),
+        "nodes": [_node(node) for node in triage.nodes],
+        "attempts": [
+            {
+                "number": a.number, "ranks": a.ranks, "logs_of": a.logs_of, "missing": a.missing, "first": iso(a.first),
+                "began": None if a.began is None else _began(a.began),
+            }
+            for a in triage.attempts
+        ],
+        "first_errors": [_first(first) for first in triage.first_errors],
+        "first_by_layer": [_first(first) for first in triage.first_by_layer],
+        "collect_next": [{"en": note.en, "zh": note.zh} for note in triage.collect_next],
+    }  # fmt: skip
+
+
+def _node(node: NodeSeen) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "known_by": node.known_by,
+        "logs": node.logs,
+        "hosts": node.hosts,
+        "addresses": node.addresses,
+        "places": node.places,
+        "files": node.files,
+        "ranks": node.ranks,
+        "first_error": iso(node.first_error),
+        "clock": {
+            "ahead_seconds": _seconds(node.ahead),
+            "within_seconds": _seconds(node.within),
+            "moments": node.moments,
+            "compared_by": node.compared_by,
+            "taken_off": node.taken_off,
+        },
+    }
+
+
+def _seconds(us: int | None) -> float | None:
+    return None if us is None else round(us / 1e6, 3)
+
+
+def _began(began: Began) -> dict[str, Any]:
+    return {
+        "node": began.node or None,
+        "device": began.device,
+        "rank": began.rank,
+        "pid": began.pid,
+        "ranks": began.ranks,
+        "logs": began.logs,
+        "sure": began.sure,
+        "waiting": began.waiting,
+        "limits": {"exec": began.limits.get("exec"), "connect": began.limits.get("connect")},
+        "signs": [
+            {"kind": s.kind, "points": s.points, "reason": _both(s.reason), "file": s.file or None, "line": s.line} for s in began.signs
+        ],
+    }
+
+
+def _first(first: FirstError) -> dict[str, Any]:
+    return {
+        "node": first.node or None,
+        "process": first.process or None,
+        "pid": first.pid,
+        "layer": first.layer or None,
+        "time": iso(first.ts),
+        "file": first.file,
+        "line": first.line,
+        "text": first.text,
+        "alike": first.alike,
     }
 
 
 def _diagnosis(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any]:
     finding = diagnosis.finding
-    rule, scope = finding.rule, finding.scope
+    rule, scope = finding.rule, diagnosis.place
     confidence = diagnosis.confidence if math.isfinite(diagnosis.confidence) else 0.0
     return {
         "rank": diagnosis.rank,
@@ -95,6 +162,11 @@ def _diagnosis(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any]:
         "evidence": [_evidence(e) for e in diagnosis.evidence],
         "explains": list(diagnosis.explains),
         "supported_by": list(diagnosis.supported_by),
+        "attempt": diagnosis.attempt,
+        "echoes": [
+            {"rule": e.rule, "lines": e.lines, "processes": e.processes, "ranks": e.ranks, "nodes": e.nodes, "first_seen": iso(e.first)}
+            for e in diagnosis.echoes
+        ],
         "explained_events": diagnosis.explained_events,
         "remedy": {lang: list(diagnosis.remedy.get(lang, ())) for lang in ("en", "zh")},
         "references": [{"title": r.title, "id": r.id} for r in rule.references],

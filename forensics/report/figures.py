@@ -65,6 +65,15 @@ class Clock:
         return f"{begin.isoformat(' ', 'seconds')} → {tail} {zone_name(self.zone)}"
 
 
+def span(us: int, lang: str) -> str:
+    """A length of time: `4 min 12.3 s`, `0.5 s`."""
+    minutes, rest = divmod(us / 1e6, 60)
+    seconds = f"{rest:.1f}".removesuffix(".0")
+    if lang == "zh":
+        return f"{minutes:.0f} 分 {seconds} 秒" if minutes else f"{seconds} 秒"
+    return f"{minutes:.0f} min {seconds} s" if minutes else f"{seconds} s"
+
+
 def size(count: float) -> str:
     """Bytes as `1.02 GB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

@@ -5,6 +5,7 @@ What answers the question stands open, the rest is folded; the whole is never lo
 from __future__ import annotations
 
 from forensics.report.figures import Clock, number
+from forensics.report.job_words import attempt_rows, began_words, node_heading, node_rows, origins, reasons
 from forensics.report.page import Look
 from forensics.report.strings import of, say
 from forensics.report.words import (
@@ -25,7 +26,7 @@ from forensics.report.words import (
     verdict,
     wanting,
 )
-from forensics.result import Triage
+from forensics.result import FirstError, Triage
 from forensics.safe_text import code_block, code_span, prose, spoken, summary
 from rules.model import Diagnosis
 
@@ -52,8 +53,10 @@ def render(triage: Triage, look: Look) -> str:
             parts.append(_folded(*_diagnosis(diagnosis, triage, look, clock)))
     else:
         parts.append(f"**{say(lang, verdict(triage))}**")
-        firsts = [f"{place(f.file, f.line)}  {clock.time(f.ts)}  {f.text.strip()}" for f in triage.first_errors]
-        parts += _block(say(lang, "first-errors"), firsts, look)
+        parts += _block(say(lang, "first-errors"), [_first(f, clock, lang) for f in triage.first_errors], look)
+        layers = [f"{f.layer}  {_first(f, clock, lang)}" for f in triage.first_by_layer]
+        parts += _block(say(lang, "first-by-layer"), layers, look)
+    parts += _job(triage, look, clock)
     parts += _foot(triage, look)
     return "\n\n".join(_fitted(parts, lang)) + "\n"
 
@@ -103,7 +106,7 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
     level = f"{say(lang, f'level.{diagnosis.level}')} {diagnosis.confidence:.2f}"
     parts = [f"### {diagnosis.rank}. {prose(diagnosis.title.of(lang))} ({level})"]
     facts = [code_span(rule.id)]
-    if scope := scope_words(diagnosis.finding.scope, lang):
+    if scope := scope_words(diagnosis.place, lang):
         facts.append(code_span(scope))
     parts.append(" · ".join(facts))
     if follows := chain(diagnosis, triage, lang):
@@ -130,6 +133,27 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
         titles = "; ".join(" · ".join(prose(part) for part in (r.title, r.id) if part) for r in rule.references)
         parts.append(f"**{say(lang, 'see')}** {titles}")
     return parts
+
+
+def _first(first: FirstError, clock: Clock, lang: str) -> str:
+    more = say(lang, "alike", n=first.alike) if first.alike else ""
+    return "  ".join(part for part in (place(first.file, first.line), clock.time(first.ts), more, first.text.strip()) if part)
+
+
+def _job(triage: Triage, look: Look, clock: Clock) -> list[str]:
+    """Where it began, the nodes and the attempts."""
+    lang = look.lang
+    parts: list[str] = []
+    if found := origins(triage):
+        parts.append(f"## {say(lang, 'began')}")
+    for began in found:
+        where = began_words(began, len(triage.attempts) > 1, lang)
+        parts.append(f"**{say(lang, f'level.{began.sure}')}** {code_span(where)}")
+        parts.append("\n".join(f"- {prose(reason)}{f' {code_span(line)}' if line else ''}" for reason, line in reasons(began, lang)))
+    if len(triage.nodes) > 1:
+        parts += _list(node_heading(triage.nodes, lang), [f"{code_span(name)} {prose(text)}" for name, text in node_rows(triage, True, lang)], look)
+    attempts = [f"{code_span(number)} {prose(text)}" for number, text in attempt_rows(triage, clock, lang)]
+    return parts + _list(say(lang, "attempts-heading"), attempts, look)
 
 
 def _block(title: str, lines: list[str], look: Look, fold: bool = False) -> list[str]:

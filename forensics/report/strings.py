@@ -41,6 +41,37 @@ TABLE: dict[str, Text] = {
     "more": Text("… {n} more: --verbose shows them", "… 另有 {n} 项，用 --verbose 查看"),
     "explained-lines": Text("explains {n} error lines", "可解释 {n} 行错误日志"),
     "explained-lines.1": Text("explains 1 error line", "可解释 1 行错误日志"),
+    # the job: where it began, its nodes and attempts
+    "began": Text("Where it began", "故障起点"),
+    "ranks": Text("ranks {v}", "各 rank：{v}"),
+    "waited": Text("{n} of {total} ranks only waited", "{total} 个 rank 中有 {n} 个只是在等待"),
+    "no-logs": Text("no log of it in the bundle", "日志包中没有它的日志"),
+    "nodes-heading": Text("Nodes", "节点"),
+    "nodes-against": Text("Nodes, clocks against that of {v}", "节点（时钟以 {v} 为准）"),
+    "nodes-more": Text("The other {n} nodes: --verbose shows them", "其余 {n} 个节点用 --verbose 查看"),
+    "nodes-more.1": Text("The other node: --verbose shows it", "其余 1 个节点用 --verbose 查看"),
+    "node-silent": Text("no logs in the bundle, others speak of it", "日志包中没有该节点的日志，仅由其他节点提到"),
+    "clock-ahead": Text(
+        "clock {apart} ahead (± {within}, by {by}), taken off its times", "时钟偏快 {apart}（误差 ± {within}，依据 {by}），已从其时间中扣除"
+    ),
+    "clock-behind": Text(
+        "clock {apart} behind (± {within}, by {by}), added to its times", "时钟偏慢 {apart}（误差 ± {within}，依据 {by}），已补入其时间"
+    ),
+    "clock-agrees": Text("clock agrees within {within}", "时钟一致，误差在 {within} 以内"),
+    "compared.joins": Text("{n} communicators set up together", "{n} 个共同建立的通信域"),
+    "compared.joins.1": Text("1 communicator set up together", "1 个共同建立的通信域"),
+    "compared.failures": Text("{n} timeouts waited out together", "{n} 次共同等到的超时"),
+    "compared.failures.1": Text("1 timeout waited out together", "1 次共同等到的超时"),
+    "attempt": Text("attempt {v}", "第 {v} 次启动"),
+    "attempts-heading": Text("Attempts of the job", "任务的各次启动"),
+    "attempt-ranks": Text("{n} ranks, logs of {known}", "{n} 个 rank，其中 {known} 个有日志"),
+    "attempt-began": Text("began at {where}", "起点为 {where}"),
+    "attempt-diagnoses": Text("diagnoses {v}", "对应诊断 {v}"),
+    "echo-ranks": Text("{text} (on {n} ranks)", "{text}（{n} 个 rank）"),
+    "echo-processes": Text("{text} (in {n} processes)", "{text}（{n} 个进程）"),
+    "alike": Text("and {n} more processes alike", "另有 {n} 个进程相同"),
+    "alike.1": Text("and 1 more process alike", "另有 1 个进程相同"),
+    "first-by-layer": Text("First error of each layer", "各层的首个错误"),
     # when nothing fits
     "unknown": Text("Cause unknown: no rule explains these errors.", "原因未知：没有规则能解释这些错误。"),
     "healthy": Text("Nothing wrong found: no error line, and no rule fired.", "未发现异常：没有错误行，也没有规则命中。"),

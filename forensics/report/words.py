@@ -66,9 +66,18 @@ def place(file: str, line: int) -> str:
 
 
 def chain(diagnosis: Diagnosis, triage: Triage, lang: str) -> list[str]:
-    """What follows from a diagnosis, in causal order: titles where the triage knows them, rule ids otherwise."""
-    titles = triage.titles
-    return [titles[rule].of(lang) if rule in titles else rule for rule in diagnosis.explains]
+    """What follows from a diagnosis, in causal order: titles where the triage knows them, rule ids otherwise; what many ranks repeat is
+    told once, with their number."""
+    titles, echoes = triage.titles, {echo.rule: echo for echo in diagnosis.echoes}
+    out = []
+    for rule in diagnosis.explains:
+        text, echo = titles[rule].of(lang) if rule in titles else rule, echoes.get(rule)
+        if echo is not None and echo.ranks > 1:
+            text = say(lang, "echo-ranks", text=text, n=echo.ranks)
+        elif echo is not None and echo.processes > 1:
+            text = say(lang, "echo-processes", text=text, n=echo.processes)
+        out.append(text)
+    return out
 
 
 def confirmation(diagnosis: Diagnosis, triage: Triage, look: Look) -> str:

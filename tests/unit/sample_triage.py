@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from forensics.result import BundleInfo, CodeSeen, Coverage, FactSeen, FirstError, Member, Note, Triage, Unexplained
-from rules.model import Diagnosis, Evidence, Finding, Leaf, Pack, Reference, Replay, Rule, Scope, Text
+from forensics.result import AttemptSeen, BundleInfo, CodeSeen, Coverage, FactSeen, FirstError, Member, NodeSeen, Note, Triage, Unexplained
+from rules.model import Began, Diagnosis, Echo, Evidence, Finding, Leaf, Pack, Reference, Replay, Rule, Scope, Sign, Text
 
 T0 = 1_756_948_323_000_000
 """2025-09-04 01:12:03 UTC."""
@@ -85,3 +85,22 @@ def damaged(**changes: object) -> Triage:
     lost = member("node1.tar.gz/plog/b.log", "damaged", "the archive ends in the middle of this member", "归档在该成员中间截断", 2)
     coverage = Coverage(100, 90, 12, 0, [member("plog/plog-838_20250904.log"), lost])
     return triage(**({"diagnoses": [], "coverage": coverage} | changes))
+
+
+def job(text: str = "node3", reason: Text = Text("it says nothing", "它没有任何日志"), **changes: object) -> Triage:
+    """The same bundle as part of a job of 16 ranks on three nodes, one of them without logs, in its second attempt."""
+    signs = [Sign("silence", 2.0, reason), Sign("waits", 2.5, reason, text, 45, 3)]
+    began = Began(2, text, 6, 14, 838, [], True, "high", signs, 13, 16, T0, {"exec": 600, "connect": 120})
+    faint = Began(1, "", None, None, None, [1, 2, 3, 9], False, "low", signs[:1], 0, 16, T0)
+    nodes = [
+        NodeSeen("node0", "path", True, [], ["10.0.0.1"], ["node0"], 12, list(range(8)), T0, 0, 500_000, 9, "joins"),
+        NodeSeen(text, "host", True, [text], ["10.0.0.2"], [text], 12, [8, 14], T0 + 5, 252_300_000, 500_000, 1, "joins", True),
+        NodeSeen("10.0.0.3", "peers", False, [], ["10.0.0.3"], [], 0, [9], None),
+        NodeSeen("node2", "path", True, [], [], [], 1, [], None, -95_000_000, 30_000_000, 4, "failures", True),
+    ]
+    attempts = [AttemptSeen(1, 16, 15, [9], T0, faint), AttemptSeen(2, 16, 15, [9], T0 + 60_000_000, began)]
+    echoes = [Echo("cann-runtime.acl.507035", 40, 2, 0, 1, T0), Echo("hccl.notify-timeout", 900, 13, 13, 2, T0)]
+    shown = diagnosis()
+    shown.echoes, shown.attempt, shown.scope = echoes, 2, Scope(text, 6, 14, 838)
+    layers = [FirstError("", None, "", T0, "dmesg", 3, "[ascend] [ERROR] pcie link", "driver")]
+    return triage(**({"diagnoses": [shown], "nodes": nodes, "attempts": attempts, "first_by_layer": layers} | changes))

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from rules import pack, scan
+from rules.causes import edges
 from rules.diagnose import Conclusion, diagnose
-from rules.model import FactRow, Hit, MetricRow
+from rules.model import Explains, FactRow, Finding, Hit, Leaf, MetricRow, Rule, Scope, Text
 
 SECOND = 1_000_000
 Make = Callable[..., Conclusion]
@@ -172,3 +173,65 @@ def test_no_confidence_is_certain_and_a_rival_lowers_it(conclude: Make) -> None:
     both = [diagnosis.confidence for diagnosis in conclude(rules, [("first", {}), ("second", {})]).diagnoses]
     assert 0.9 < alone <= 0.97
     assert max(both) < alone
+
+
+HOUR = 3600 * SECOND
+
+
+def test_two_unrelated_faults_are_both_found_each_with_its_own_chain(conclude: Make) -> None:
+    rules = (
+        rule("t.ecc", "{contains: ecc}", root_cause="ecc-hardware-fault", layer="hardware", strength="strong")
+        + rule("t.oom", "{contains: no memory}", root_cause="host-oom", strength="strong")
+        + rule("t.core", "{contains: core dumped}", role="symptom", layer="runtime")
+        + rule("t.exit", "{contains: worker died}", role="symptom", layer="framework")
+    )
+    one = [("ecc", {"ts": 0, "node": "n1", "pid": 1}), ("core dumped", {"ts": SECOND, "node": "n1", "pid": 1})]
+    two = [("no memory", {"ts": 5 * HOUR, "node": "n1", "pid": 9}), ("worker died", {"ts": 5 * HOUR + SECOND, "node": "n1", "pid": 9})]
+    found = conclude(rules, one + two)
+    assert {d.finding.rule.id: d.explains for d in found.diagnoses} == {"t.ecc": ["t.core"], "t.oom": ["t.exit"]}
+    alone = {d.finding.rule.id: d.confidence for lines in (one, two) for d in conclude(rules, lines).diagnoses}
+    assert {d.finding.rule.id: d.confidence for d in found.diagnoses} == alone, "they do not compete"
+
+
+def test_faults_of_one_time_and_process_still_compete(conclude: Make) -> None:
+    rules = rule("t.a", "{contains: first}", strength="strong") + rule("t.b", "{contains: second}", root_cause="hbm-oom", strength="strong")
+    lines = [("first", {"ts": 0, "pid": 7}), ("second", {"ts": SECOND, "pid": 7})]
+    apart = [("first", {"ts": 0, "pid": 7}), ("second", {"ts": SECOND, "pid": 8})]
+    together, separate = conclude(rules, lines).diagnoses[0].confidence, conclude(rules, apart).diagnoses[0].confidence
+    assert together < separate
+
+
+def test_a_cause_explains_no_other_fault_of_another_day_unless_on_the_same_card(conclude: Make) -> None:
+    rules = rule("t.cause", "{contains: ecc}", explains="[{rule: t.effect}]") + rule("t.effect", "{contains: crash}", root_cause="hbm-oom")
+    card = {"node": "n1", "device": 3}
+    later = [("ecc", {"ts": 0}), ("crash", {"ts": 30 * HOUR})]
+    assert set(names(conclude(rules, later))) == {"t.cause", "t.effect"}
+    assert names(conclude(rules, [(text, head | card) for text, head in later])) == ["t.cause"]
+
+
+def finding(ident: str, role: str = "cause", explains: str = "", **head: object) -> Finding:
+    """A finding of one line."""
+    hit = Hit(0, int(str(head.pop("file", 0))), "a", 1, 0, "x", {}, **head)  # type: ignore[arg-type]
+    edges = (Explains(explains),) if explains else ()
+    made = Rule(ident, ident, Text("t", "t"), "operator", "error", Leaf("a", contains=("x",)), role=role, explains=edges)
+    return Finding(made, [hit], 1, Scope(hit.node, hit.device, hit.rank, hit.pid), hit.ts, hit.ts, 1, {})
+
+
+def test_a_cause_without_a_time_explains_another_cause_only_in_its_own_log_or_process() -> None:
+    cause, effect = finding("t.cause", explains="t.effect", file=1, pid=7), {"ts": SECOND, "file": 2}
+    assert edges([cause, finding("t.effect", **effect)]) == []
+    assert edges([cause, finding("t.effect", **effect, pid=7)]) and edges([cause, finding("t.effect", **effect | {"file": 1})])
+    assert edges([cause, finding("t.effect", "symptom", **effect)]), "a mere consequence hangs on whatever there is"
+
+
+def test_the_clock_of_a_compared_node_is_trusted_as_far_as_it_was_measured() -> None:
+    pair = [finding("t.cause", explains="t.effect", node="n1", ts=20 * SECOND), finding("t.effect", node="n2", ts=0)]
+    assert [edge.reason for edge in edges(pair)] == ["rule"], "clocks that nothing compared may be half a minute apart"
+    assert edges(pair, {"n1": SECOND, "n2": SECOND}) == []
+
+
+def test_what_many_ranks_repeat_is_one_consequence_with_their_number(conclude: Make) -> None:
+    rules = rule("t.cause", "{contains: ecc}", strength="strong") + rule("t.effect", "{contains: timeout}", role="symptom", layer="collective")
+    lines = [("ecc", {"ts": 0, "pid": 1})] + [("timeout", {"ts": SECOND * n, "pid": n, "rank": n, "node": f"n{n // 4}"}) for n in range(2, 12)]
+    best = conclude(rules, lines).diagnoses[0]
+    assert [(echo.rule, echo.lines, echo.processes, echo.ranks, echo.nodes) for echo in best.echoes] == [("t.effect", 10, 10, 10, 3)]

@@ -34,7 +34,7 @@ def test_the_schema_is_a_sound_one() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("triage", [sample.triage(), sample.damaged(), sample.triage(diagnoses=[sample.diagnosis(replay=None)])])
+@pytest.mark.parametrize("triage", [sample.triage(), sample.damaged(), sample.triage(diagnoses=[sample.diagnosis(replay=None)]), sample.job()])
 def test_the_report_keeps_its_schema(triage: Any) -> None:
     VALIDATOR.validate(parsed(data.encode(data.report(triage))))
 
@@ -52,6 +52,21 @@ def test_what_the_report_says_of_a_diagnosis() -> None:
     assert diagnosis["evidence"][2] == {"file": "messages", "line": 90, "time": None, "text": "no ECC event on device 6", "role": "against"}
     assert diagnosis["replay"] == {"kernel": "paged_attention", "status": "not-run", "detail": {}}
     assert diagnosis["scope"] == {"node": "node0", "device": 6, "rank": 6, "pid": 838}
+
+
+def test_what_the_report_says_of_the_job() -> None:
+    report = parsed(data.encode(data.report(sample.job())))
+    node = next(node for node in report["nodes"] if node["name"] == "node3")
+    assert node["clock"] == {"ahead_seconds": 252.3, "within_seconds": 0.5, "moments": 1, "compared_by": "joins", "taken_off": True}
+    assert [node["name"] for node in report["nodes"] if not node["logs"]] == ["10.0.0.3"]
+    first, second = report["attempts"]
+    assert first["missing"] == [9] and first["began"]["ranks"] == [1, 2, 3, 9] and first["began"]["sure"] == "low"
+    assert (second["began"]["node"], second["began"]["device"], second["began"]["rank"]) == ("node3", 6, 14)
+    assert second["began"]["signs"][0]["reason"]["zh"] == "它没有任何日志" and second["began"]["limits"] == {"exec": 600, "connect": 120}
+    [diagnosis] = report["diagnoses"]
+    assert diagnosis["attempt"] == 2 and diagnosis["scope"]["node"] == "node3"
+    assert [(echo["rule"], echo["ranks"]) for echo in diagnosis["echoes"]] == [("cann-runtime.acl.507035", 0), ("hccl.notify-timeout", 13)]
+    assert report["first_by_layer"][0]["layer"] == "driver" and report["collect_next"]
 
 
 def test_what_was_not_read_is_named() -> None:

@@ -35,6 +35,7 @@ TRIAGES = {
         unexplained=[Unexplained("4", 5, "6", 7)],
     ),
     "unknown": sample.damaged(),
+    "job": sample.job(diagnoses=[sample.diagnosis(evidence=[], references=())]),
     "healthy": sample.triage(diagnoses=[], unexplained=[], first_errors=[], codes=[], coverage=Coverage(10, 10, 0, 0, [])),
 }
 
@@ -50,7 +51,7 @@ def test_every_text_stands_in_both_languages_with_the_same_fields() -> None:
 
 
 @pytest.mark.parametrize("render", RENDERERS)
-@pytest.mark.parametrize("kind", ["wordless", "unknown", "healthy"])
+@pytest.mark.parametrize("kind", ["wordless", "unknown", "job", "healthy"])
 @pytest.mark.parametrize("verbose", [False, True])
 def test_a_report_is_wholly_in_its_language(render: Callable[[Triage, Look], str], kind: str, verbose: bool) -> None:
     """What is left of a report without commands and names is of one language."""
@@ -69,7 +70,7 @@ def test_the_terminal_report_in_full() -> None:
 def test_every_text_is_used() -> None:
     """A text nobody shows is one that nobody keeps right."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(forensics.__file__).parent.rglob("*.py") if path.name != "strings.py")
-    families = ("level.", "status.", "stage.", "provenance.", "check.", "group.")
+    families = ("level.", "status.", "stage.", "provenance.", "check.", "group.", "compared.")
     families += tuple(f"page.{word}." for word in ("layer", "action", "role", "status", "theme", "axis"))
     assert [key for key in TABLE if not key.startswith(families) and not re.search(rf"""["']{re.escape(key.removesuffix(".1"))}["']""", source)] == []
 
@@ -90,6 +91,33 @@ def test_a_diagnosis_of_unknown_cause_is_no_diagnosis() -> None:
 def test_a_healthy_bundle_is_said_to_be_one() -> None:
     assert "Nothing wrong found" in console.render(TRIAGES["healthy"], Look())
     assert "未发现异常" in markdown.render(TRIAGES["healthy"], Look(lang="zh"))
+
+
+def test_where_it_began_is_told_with_its_reasons() -> None:
+    page = console.render(sample.job(), Look(width=120))
+    assert "HIGH  attempt 2 · node3 · device 6 · rank 14 · pid 838 · 13 of 16 ranks only waited" in page
+    assert "it says nothing  node3:45" in page
+    assert "ranks 1-3, 9" not in page, "a faint answer is left out where there is a clear one"
+    assert "Nodes, clocks against that of node0" in page
+    assert re.search(r"node3 +clock 4 min 12.3 s ahead \(± 0.5 s, by 1 communicator set up together\), taken off", page)
+    assert re.search(r"10\.0\.0\.3 +no logs in the bundle", page) and "node0 " not in page.split("Nodes,")[1].split("Attempts")[0].split("\n", 1)[1]
+    assert "Attempts of the job" in page and "began at node3 · device 6 · rank 14 · diagnoses 1" in page
+    assert "node0" in console.render(sample.job(), Look(width=120, verbose=True)).split("Nodes,")[1]
+    assert "clock agrees within 0.5 s" in markdown.render(sample.job(), Look())
+
+
+def test_what_many_ranks_repeat_is_told_once() -> None:
+    for render in RENDERERS:
+        page = " ".join(render(sample.job(), Look(width=200)).replace("\\", "").split())
+        assert "Vector core exception (in 2 processes) → HCCL notify timeout on 7 ranks (on 13 ranks)" in page
+
+
+def test_when_nothing_fits_the_first_error_of_each_process_and_layer_is_shown() -> None:
+    firsts = [FirstError("node0", 8, "python", 5, "a.log", 7, "odd thing", alike=12), FirstError("", None, "", 6, "b.log", 1, "other")]
+    layers = [FirstError("", None, "", 5, "dmesg", 3, "[ascend] [ERROR] x", "driver")]
+    page = console.render(sample.damaged(first_errors=firsts, first_by_layer=layers), Look(width=160))
+    assert "and 12 more processes alike" in page
+    assert re.search(r"First error of each layer\n +driver +dmesg:3", page)
 
 
 def test_only_installed_commands_are_named() -> None:
@@ -121,7 +149,8 @@ def test_hostile_text_is_inert_in_every_report(text: str, lang: str, verbose: bo
     )
     triage.bundle = msgspec.structs.replace(triage.bundle, name=text)
     unknown = sample.damaged(bundle=triage.bundle, first_errors=[FirstError(text, 1, text, 5, text, 1, text)])
-    for each in (triage, unknown):
+    job = sample.job(text, Text(text, text))
+    for each in (triage, unknown, job):
         for colour in (False, True):
             page = console.render(each, Look(lang=lang, width=width, verbose=verbose, colour=colour))
             plain = re.sub(r"\x1b\[[0-9;]*m", "", page) if colour else page

@@ -70,7 +70,7 @@ def _top(diagnosis: Diagnosis, triage: Triage, clock: Clock) -> Html:
 
 
 def _where(diagnosis: Diagnosis) -> Html:
-    scope = diagnosis.finding.scope
+    scope = diagnosis.place
     known = (("node", scope.node or None), ("device", scope.device), ("rank", scope.rank), ("pid", scope.pid))
     return join(el("span", t(key, v=str(value)), cls="tag strong") for key, value in known if value is not None)
 
