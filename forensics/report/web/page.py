@@ -30,7 +30,7 @@ Draw: TypeAlias = Callable[[Triage, Clock, Look], Html]
 SECTIONS: tuple[tuple[str, str, Draw], ...] = (
     ("page.checks-word", "checks", lambda triage, clock, look: tables.checks(triage, clock)),
     ("page.diagnosis-word", "d1", diagnosis.section),
-    ("page.job-word", "job", lambda triage, clock, look: job.section(triage, clock)),
+    ("page.origin-word", "job", lambda triage, clock, look: job.section(triage, clock)),
     ("page.timeline", "timeline", lambda triage, clock, look: timeline.section(triage, clock)),
     ("page.devices", "devices", lambda triage, clock, look: tables.devices(triage)),
     ("page.facts", "facts", lambda triage, clock, look: tables.facts(triage)),
