@@ -198,8 +198,8 @@ def _folders(packs: list[str] | tuple[()]) -> list[str]:
     from forensics.errors import UsageError
 
     for folder in packs:
-        if not Path(folder).is_dir():
-            raise UsageError(f"--pack wants the folder of a rule pack; {folder} is none.")
+        if not Path(folder).is_dir() and not (folder.endswith(".json") and Path(folder).is_file()) and folder != "ascend-fd":
+            raise UsageError(f"--pack wants the folder of a rule pack, a kg-config.json of ascend-fd, or `ascend-fd`; {folder} is none.")
     return list(packs)
 
 

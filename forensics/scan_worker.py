@@ -62,7 +62,7 @@ _ERROR = (
 )
 _ERROR_TEXTS = (
     "ERROR", "CRITICAL", "FATAL", "Traceback (most recent", "Exception: ", "Segmentation fault", "core dumped", "terminate called", "Call Trace:",
-    "Kernel panic", "Out of memory: Kill", *(f"\nE{first}{second}" for first in string.digits + string.ascii_uppercase for second in string.digits),
+    "Kernel panic", "Out of memory: Kill", *(f"\nE{first}{number:02d}" for first in string.digits + string.ascii_uppercase for number in range(100)),
 )  # fmt: skip
 _JOIN = (
     r"HCCL\([^\n]*(?:SetupAgent |HcclCommInitRootInfo|hcclCommInitInfo|hcom init by file|RootInfoDetect|HcclCommInitClusterInfo)"

@@ -75,7 +75,8 @@ TABLES: dict[str, Columns] = {
     ),
     "attempts": (
         ("number", "INTEGER"), ("ranks", "INTEGER"), ("logs_of", "INTEGER"), ("missing", "VARCHAR"), ("first", "TIMESTAMP"),
-        ("began_node", "VARCHAR"), ("began_device", "INTEGER"), ("began_rank", "INTEGER"), ("began_pid", "BIGINT"), ("sure", "VARCHAR"), ("reasons", "VARCHAR"),
+        ("began_node", "VARCHAR"), ("began_device", "INTEGER"), ("began_rank", "INTEGER"), ("began_pid", "BIGINT"), ("sure", "VARCHAR"),
+        ("reasons", "VARCHAR"),
     ),
     "replays": (("diagnosis", "INTEGER"), ("kernel", "VARCHAR"), ("status", "VARCHAR"), ("detail", "VARCHAR")),
     "internals": (("name", "VARCHAR"), ("data", "BLOB")),

@@ -1,4 +1,4 @@
-"""Tools for people who write rules: `dsforensics rules list, show, search, lint, test, schema`."""
+"""Tools for people who write rules: whether examples hold, who takes whose lines, and which edges and fields lead nowhere."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 from rules import reader, scan
 from rules.diagnose import Conclusion, diagnose
-from rules.model import Hit, Problem, Rule, RuleSet
+from rules.model import FactRow, Hit, MetricRow, Problem, Rule, RuleSet
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One example that did not do what its rule promises."""
+    """One example that did not do what its rule promises, or that a rule of another root cause claims as well."""
 
     rule: str
     file: str
@@ -24,6 +24,29 @@ class Trial(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.rule}: {self.message}: {' '.join(self.example.split())[:160]}"
+
+
+_FACT = re.compile(r"#fact +(?P<name>[\w.*-]+) *= *(?P<value>.*)")
+_METRIC = re.compile(r"#metric +(?P<name>[\w.-]+) *= *(?P<value>-?[\d.]+(?:e-?\d+)?)(?: +device=(?P<device>\d+))?(?: +label=(?P<label>.+))?")
+
+
+def stated(text: str) -> tuple[str, list[FactRow], list[MetricRow]]:
+    """An example without its statements, and these: `#fact cann.version = 8.1.RC1`, `#metric npu.hbm.usage = 97 device=3 label=HBM`.
+
+    The lines stay as empty ones, so that numbers of lines hold."""
+    lines, facts, metrics = [], [], []
+    for number, line in enumerate(text.splitlines(), 1):
+        if fact := _FACT.fullmatch(line.strip()):
+            facts.append(FactRow(fact["name"], fact["value"].strip(), file="example", line_no=number))
+        elif (metric := _METRIC.fullmatch(line.strip())) and metric["value"].count(".") < 2:
+            device = int(metric["device"]) if metric["device"] else None
+            value, label = float(metric["value"]), metric["label"] or ""
+            metrics.append(MetricRow(metric["name"], value, device=device, label=label, file="example", line_no=number))
+        else:
+            lines.append(line)
+            continue
+        lines.append("")
+    return "\n".join(lines), facts, metrics
 
 
 def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hit], dict[int, int]]:
@@ -40,8 +63,9 @@ def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hi
 
 def fires(scanner: scan.Scanner, rules: RuleSet, text: str) -> Conclusion:
     """All rules that hold on an example."""
+    text, facts, metrics = stated(text)
     hits, counts = hits_of(scanner, text)
-    return diagnose(rules, scanner.leaves, hits, counts)
+    return diagnose(rules, scanner.leaves, hits, counts, facts, metrics)
 
 
 def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
@@ -65,10 +89,36 @@ def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial
                 yield Trial(rule.id, rule.file, rule.line, "fires on a near miss", example)
 
 
+def thefts(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
+    """Examples that rules of two root causes claim, neither as a consequence of the other: where only one of them is meant, it needs more
+    evidence, or an edge (`explains`). With `only`: examples of those rules, and examples of others that those rules claim."""
+    scanner = scan.Scanner.load(rules)
+    own = {rule.id for rule in only} if only is not None else None
+    quick = scan.Scanner.load(RuleSet((), tuple(only))) if only is not None else None
+    for rule in rules.rules:
+        if rule.role != "cause":
+            continue
+        mine = own is None or rule.id in own
+        for example in rule.examples.match:
+            if not mine and quick is not None and "#" not in example and not hits_of(quick, example)[0]:
+                continue
+            found = fires(scanner, rules, example)
+            if all(finding.rule.id != rule.id for finding in found.findings):
+                continue
+            for diagnosis in found.diagnoses:
+                other = diagnosis.finding.rule
+                if other.role != "cause" or other.root_cause == rule.root_cause or not (mine or own is None or other.id in own):
+                    continue
+                place = "before it" if diagnosis.rank == 1 else "beside it"
+                message = f"{other.id} ({other.root_cause}) claims its example, {place}"
+                yield Trial(rule.id, rule.file, rule.line, message, example)
+
+
 def loose_edges(rules: RuleSet, others: RuleSet) -> Iterator[Problem]:
     """Causal edges of a pack that lead nowhere, to the rule itself, or round in a circle; `others` are the rules they may name besides."""
     names = [rule.id for rule in (*rules.rules, *others.rules)]
-    effects = {rule.id: {name for one in rule.explains for name in fnmatch.filter(names, one.rule)} for rule in rules.rules}
+    known = frozenset(names)  # a glob may well take in the rule itself, or one that explains it: such edges are dropped as a matter of course
+    effects = {rule.id: {one.rule for one in rule.explains if one.rule in known} for rule in rules.rules}
     for rule in rules.rules:
         for one in rule.explains:
             if not fnmatch.filter(names, one.rule):
@@ -91,7 +141,7 @@ def loose_texts(rules: RuleSet) -> Iterator[Problem]:
         texts = [rule.title.en, rule.title.zh, *(text for texts in rule.remedy.values() for text in texts)]
         params = rule.replay.params if rule.replay else {}
         texts += [value for value in params.values() if isinstance(value, str)]
-        for field in dict.fromkeys(match[0] for text in texts for match in _BRACES.finditer(text) if "." in match[0]):
+        for field in dict.fromkeys(match[0] for text in texts for match in _BRACES.finditer(text) if "." in match[0] and match[0][1] != "."):
             if field not in known:
                 message = f"{rule.id}: {field} is no capture of a pattern of this rule and is shown as it stands"
                 yield Problem(rule.file, rule.line, 1, message, "warning")

@@ -7,12 +7,12 @@ place, and roots that share neither do not compete.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from rules.evaluate import SLACK
-from rules.model import LAYERS, Finding, Hit
+from rules.model import LAYERS, Finding, FirstRow, Hit
 
 ACROSS_NODES = 30_000_000
 """Microseconds by which the clocks of two nodes may disagree where nothing compared them."""
@@ -67,6 +67,19 @@ def contend(one: Finding, other: Finding) -> bool:
     if left and right and not left & right:
         return not _alone(one) or not _alone(other)
     return True
+
+
+def onset_of(finding: Finding, firsts: Sequence[FirstRow], onset: int | None) -> int | None:
+    """When the errors began that a finding is of: the first of all, unless its process erred first long after those that came before."""
+    pids = {(hit.node, hit.pid) for hit in finding.hits[: finding.deciding] if hit.pid is not None}
+    own = min((first.ts for first in firsts if first.ts is not None and (first.node, first.pid) in pids), default=None)
+    if own is None:
+        return onset
+    earlier = sorted(first.ts for first in firsts if first.ts is not None and first.ts <= own)
+    for before, after in zip(reversed(earlier[:-1]), reversed(earlier[1:]), strict=True):
+        if after - before > APART:
+            return after
+    return onset
 
 
 def _alone(finding: Finding) -> bool:

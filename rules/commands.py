@@ -24,12 +24,43 @@ def _say(text: str) -> None:
 
 
 @app.command("list")
-def list_rules(pack: Packs = None, lang: Lang = "en") -> None:
+def list_rules(
+    pack: Packs = None,
+    lang: Lang = "en",
+    of: Annotated[Optional[str], typer.Option("--of", help="Only rules of this pack, layer or root cause; * allowed.", metavar="NAME")] = None,  # noqa: UP045
+) -> None:
     """All rules: id, root cause, title."""
+    import fnmatch
+
     from rules import pack as packs
 
+    found = False
     for rule in packs.load(pack or []).rules:
-        _say(f"{rule.id:<52} {rule.root_cause:<28} {rule.title.of(lang)}")
+        if of is None or any(fnmatch.fnmatchcase(name, of) for name in (rule.pack, rule.layer, rule.root_cause, rule.id)):
+            found = True
+            _say(f"{rule.id:<52} {rule.root_cause:<28} {rule.title.of(lang)}")
+    if not found:
+        typer.echo("No rule has this pack, layer, root cause or id.", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def causes(words: Annotated[Optional[list[str]], typer.Argument(help="Only causes with all these words.")] = None, lang: Lang = "en") -> None:  # noqa: UP045
+    """The root causes that a rule can name, and how many rules name each."""
+    from collections import Counter
+
+    from rules import pack as packs
+    from rules.taxonomy import ROOT_CAUSES
+
+    counts = Counter(rule.root_cause for rule in packs.load().rules if rule.role == "cause")
+    found = False
+    for slug, name in ROOT_CAUSES.items():
+        if all(word.lower() in f"{slug} {name.en} {name.zh}".lower() for word in words or ()):
+            found = True
+            _say(f"{slug:<32} {counts[slug]:>4}  {name.of(lang)}")
+    if not found:
+        typer.echo("No root cause holds all these words.", err=True)
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -78,10 +109,12 @@ def lint(path: str) -> None:
     """Check one pack, or a folder of packs: every problem with file, line, column and what would be right, and every pattern that would make
     scans slow. Status 1 where a rule cannot run."""
     from rules import author, cost
+    from rules import lint as checks
     from rules import pack as packs
 
-    loaded = packs.load([path], shipped=False)
-    problems = [*loaded.problems, *cost.costly_leaves(loaded), *author.loose_edges(loaded, packs.load()), *author.loose_texts(loaded)]
+    loaded, shipped = packs.load([path], shipped=False), packs.load()
+    problems = [*loaded.problems, *cost.costly_leaves(loaded), *author.loose_edges(loaded, shipped), *author.loose_texts(loaded)]
+    problems += [*checks.unfinished(loaded), *checks.overlaps(loaded, shipped)]
     for problem in problems:
         _say(f"{problem.level}: {problem}")
     broken = sum(problem.level == "error" for problem in problems)
@@ -92,7 +125,8 @@ def lint(path: str) -> None:
 
 @app.command()
 def test(path: Annotated[Optional[str], typer.Argument(help="A pack; without, all shipped packs.")] = None) -> None:  # noqa: UP045
-    """Run the examples: each rule must fire on its own, not on its near misses, and not be outranked on its own example. Status 1 where one fails."""
+    """Run the examples, with the rules of all packs at work: each rule must fire on its own, not on its near misses, and come first on its own
+    example. Examples that rules of two root causes claim are named as well. Status 1 where an example fails."""
     from rules import author
     from rules import pack as packs
 
@@ -104,9 +138,57 @@ def test(path: Annotated[Optional[str], typer.Argument(help="A pack; without, al
     failed = list(author.trials(loaded, own))
     for trial in failed:
         _say(str(trial))
-    _say(f"{len(own if own is not None else loaded.rules)} rules tried, {len(failed)} examples failed.")
+    taken = [trial for trial in author.thefts(loaded, own) if not any(trial.rule == one.rule and trial.example == one.example for one in failed)]
+    for trial in taken:
+        _say(f"two causes: {trial}")
+    _say(f"{len(own if own is not None else loaded.rules)} rules tried, {len(failed)} examples failed, {len(taken)} claimed by two root causes.")
     if failed:
         raise typer.Exit(1)
+
+
+@app.command("import-fd")
+def import_fd(
+    path: Annotated[Optional[str], typer.Argument(metavar="FILE|DIR", help="kg-config.json, or its folder. Default: that installed.")] = None,  # noqa: UP045
+    out: Annotated[Optional[str], typer.Option("--out", "-o", metavar="DIR", help="Write the rules as a pack of your own, to be changed.")] = None,  # noqa: UP045
+) -> None:
+    """Read the knowledge base of an ascend-fd that is installed here, and say what of it can run and what is left out. Nothing is copied: to use
+    it, give `--pack ascend-fd`, or `--pack FILE`, to triage. Status 1 where there is none."""
+    from collections import Counter
+
+    from rules import ascend_fd
+    from rules import pack as packs
+
+    found = ascend_fd.find(path)
+    if found is None:
+        place = f"at {path!a}" if path else "installed here (looked for the module ascend_fd and the command ascend-fd)"
+        typer.echo(shown(f"There is no knowledge base of ascend-fd {place}; give its kg-config.json."), err=True)
+        raise typer.Exit(1)
+    loaded = packs.load([found], shipped=False)
+    for problem in loaded.problems:
+        if problem.level == "error":
+            typer.echo(shown(f"error: {problem}"), err=True)
+    counts = Counter(rule.role for rule in loaded.rules)
+    edges = sum(len(rule.explains) for rule in loaded.rules)
+    _say(
+        f"{found}: {len(loaded.rules)} rules ({counts['cause']} causes, {counts['symptom']} consequences, {counts['noise']} harmless), {edges} edges."
+    )
+    _, left_out = ascend_fd.convert(found.read_bytes(), str(found))
+    reasons = Counter(problem.message.partition(": ")[2] for problem in left_out if problem.level != "error")
+    for reason, count in reasons.most_common(10):
+        _say(f"{count:>5}  {reason}")
+    if not loaded.rules:
+        raise typer.Exit(1)
+    if out is None:
+        _say("Use it with: dsforensics triage BUNDLE --pack " + ("ascend-fd" if path is None else str(found)))
+        return
+    from rules.written import write_pack
+
+    try:
+        files = write_pack(out, ascend_fd.PACK, loaded.rules)
+    except OSError as error:
+        typer.echo(shown(f"The pack cannot be written to {out!a}: {error}."), err=True)
+        raise typer.Exit(3) from None
+    _say(f"Written to {out}: {len(files)} files. Use it with: dsforensics triage BUNDLE --pack {out}")
 
 
 @app.command()
@@ -133,12 +215,23 @@ def rule_schema() -> dict[str, Any]:
     near = {
         "type": "object",
         "required": ["of"],
-        "properties": {"of": {"type": "string"}, "within": duration, "lines": {"type": "integer"}, "same": scopes},
+        "properties": {
+            "of": {"type": "string"},
+            "within": duration,
+            "lines": {"type": "integer"},
+            "same": scopes,
+            "side": {"enum": ["before", "after"]},
+        },
         "additionalProperties": False,
     }
     leaf_fields: dict[str, Any] = dict.fromkeys(("contains", "code", "not_contains", "severity", "module"), texts)
     leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch")}
-    leaf_fields |= {"ignore_case": {"type": "boolean"}, "source": {"oneOf": [sources, {"type": "array", "items": sources}]}, "near": near}
+    leaf_fields |= {
+        "ignore_case": {"type": "boolean"},
+        "optional": {"type": "boolean"},
+        "source": {"oneOf": [sources, {"type": "array", "items": sources}]},
+        "near": near,
+    }
     leaf = {"type": "object", "properties": leaf_fields, "additionalProperties": False, "oneOf": [{"required": [key]} for key in reader.MATCHERS]}
     node = {"$ref": "#/$defs/node"}
     group = {key: {"oneOf": [node, {"type": "array", "items": node, "minItems": 1}]} for key in reader.GROUPS}

@@ -1,4 +1,7 @@
-"""How sure a diagnosis is: what the rule's text can claim, what the evidence adds or takes away, and who else competes."""
+"""How findings weigh against each other: what the rule's text can claim, what the evidence adds or takes away, and who else competes.
+
+The weights put diagnoses in order. What a reader is told is how often such a diagnosis is right, which was measured (`calibration.py`).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def weigh(finding: Finding, onset: int | None) -> Weight:
 
 
 def confidence(weights: list[Weight], place: int, causes: list[str]) -> float:
-    """The chance that the diagnosis at `place` (0: first) is the root; `causes` are the root causes in the same order."""
+    """What the diagnosis at `place` (0: first) weighs among its rivals; `causes` are the root causes in the same order."""
     own = weights[place].value
     rivals = [weight.value for n, weight in enumerate(weights) if causes[n] != causes[place]]
     if not rivals:
@@ -55,8 +58,8 @@ def level(value: float) -> str:
     return "high" if value >= HIGH else "medium" if value >= MEDIUM else "low"
 
 
-def why(finding: Finding, weight: Weight, rivals: int) -> Text:
-    """One line on what the confidence rests on."""
+def why(finding: Finding, weight: Weight, rivals: int, chance: float) -> Text:
+    """One line on what the confidence rests on, and what it means."""
     kind = {
         "decisive": ("the text names this cause", "日志直接点明该原因"),
         "strong": ("hardly anything else prints this", "几乎只有该原因会打印此内容"),
@@ -78,4 +81,5 @@ def why(finding: Finding, weight: Weight, rivals: int) -> Text:
     if finding.doubts:
         english.append("; ".join(finding.doubts[:3]))
         chinese.append("；".join(doubt.replace(" unknown", " 未知") for doubt in finding.doubts[:3]))
-    return Text(", ".join(english), "，".join(chinese))
+    share = max(1, round(chance * 100))
+    return Text(f"{', '.join(english)}: right in about {share} of 100 such cases", f"{'，'.join(chinese)}；此类诊断约 {share}% 正确")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rules import causes, confidence, scan
+from rules import calibration, causes, confidence, scan
 from rules.echoes import echoes
 from rules.evaluate import Evaluator, Evidences, order
 from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Text
@@ -62,13 +62,17 @@ def diagnose(
     attempts, began = begin(remarks, firsts, findings, facts, doubt)
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
-    diagnoses = _ranked(findings, graph, onset, attempts, began)
+    onsets = {n: causes.onset_of(findings[n], firsts, onset) for n in causes.roots(findings, graph)}
+    diagnoses = _ranked(findings, graph, onsets, attempts, began)
     return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began)
 
 
-def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None, attempts: list[Attempt], began: list[Began]) -> list[Diagnosis]:
-    """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
-    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n in causes.roots(findings, graph)}
+def _ranked(
+    findings: list[Finding], graph: list[causes.Edge], onsets: Mapping[int, int | None], attempts: list[Attempt], began: list[Began]
+) -> list[Diagnosis]:
+    """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all. `onsets`: of each root, when the
+    errors began that it is of."""
+    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n, onset in onsets.items()}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:
@@ -79,29 +83,33 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     rivals = [_rivals(place, [findings[n] for n in leaders]) for place in range(len(leaders))]
     sure = [confidence.confidence([own[n] for n in among], among.index(place), [slugs[n] for n in among]) for place, among in enumerate(rivals)]
     places = sorted(range(len(leaders)), key=lambda place: (-sure[place], place))
-    out = []
+    out: list[Diagnosis] = []
     for rank, place in enumerate(places, 1):
         lead = leaders[place]
         finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
         following = [n for member in members for n in causes.chain(member, findings, graph)]
         following = list(dict.fromkeys(n for n in following if n not in members))
         support = [findings[n] for n in members[1:]]
+        contest = max((own[n].value for n in rivals[place] if slugs[n] != slugs[place]), default=0.0) / own[place].value
+        features = calibration.features(finding, own[place], len(support), contest)
+        chance = min(calibration.chance(features), out[-1].confidence if out else 1.0)
         out.append(
             Diagnosis(
                 rank=rank,
                 finding=finding,
-                confidence=sure[place],
-                level=confidence.level(sure[place]),
+                confidence=chance,
+                level=confidence.level(chance),
                 title=filled_title(finding),
                 remedy={lang: [filled(text, finding) for text in texts] for lang, texts in finding.rule.remedy.items()},
                 evidence=_evidence(finding, support, [findings[n] for n in following]),
                 explains=[findings[n].rule.id for n in following],
                 supported_by=[other.rule.id for other in support],
                 explained_events=finding.occurrences + sum(findings[n].occurrences for n in (*members[1:], *following)),
-                why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause})),
+                why=confidence.why(finding, own[place], len({slugs[n] for n in rivals[place]} - {finding.rule.root_cause}), chance),
                 echoes=echoes([findings[n] for n in following], attempts),
                 attempt=attempt_of(finding, attempts) if len(attempts) > 1 else None,
                 scope=scope_of(finding, attempts, began),
+                features=features,
             )
         )
     return out

@@ -246,6 +246,13 @@ class _Search:
             yield from self._all(items[1:], found)
 
     def _leaf(self, leaf: Leaf, bound: Binding) -> Iterator[Binding]:
+        if leaf.optional:
+            yield next(self._places(leaf, bound), bound)
+        else:
+            yield from self._places(leaf, bound)
+
+    def _places(self, leaf: Leaf, bound: Binding) -> Iterator[Binding]:
+        """The lines that a pattern can stand for beside those that are bound."""
         for hit in self.pool(leaf):
             self._steps += 1
             if self._steps > STEPS:
@@ -301,10 +308,10 @@ class _Names:
 
 
 def _lateness(node: Node) -> int:
-    """Patterns that stand near another one are bound after it, exclusions last."""
+    """Patterns that stand near another one are bound after it, then those that may be missing, exclusions last."""
     if isinstance(node, Group):
-        return 2 if node.op == "none_of" else max((_lateness(item) for item in node.items), default=0)
-    return 1 if isinstance(node, Leaf) and node.near else 0
+        return 3 if node.op == "none_of" else max((_lateness(item) for item in node.items), default=0)
+    return (2 if node.optional else 1 if node.near else 0) if isinstance(node, Leaf) else 0
 
 
 def _admits(leaf: Leaf, hit: Hit) -> bool:
@@ -318,6 +325,8 @@ def _admits(leaf: Leaf, hit: Hit) -> bool:
 
 def _close(hit: Hit, other: Hit, near: Near) -> bool:
     if not _same(hit, other, near.same):
+        return False
+    if near.side and not (_before(hit, other) if near.side == "before" else _before(other, hit)):
         return False
     if near.lines is not None and (hit.file_id != other.file_id or abs(hit.line_no - other.line_no) > near.lines):
         return False

@@ -82,7 +82,7 @@ def _optional(rule: Rule) -> set[str]:
 
     def walk(node: object, inside: bool) -> None:
         if isinstance(node, Leaf):
-            found.update({node.id} if inside else ())
+            found.update({node.id} if inside or node.optional else ())
         for item in getattr(node, "items", ()):
             walk(item, inside or getattr(node, "op", "") in ("any", "none_of"))
 

@@ -20,10 +20,12 @@ from rules.cache import read_cache, write_cache
 from rules.judge import SECONDS
 from rules.model import Leaf, Problem, RuleSet, leaves_of
 
-VERSION = 14
+VERSION = 17
 """Of the way patterns are turned into expressions: part of the caches' keys."""
 LOOKS = 50_000
 """Leaves whose looks are kept in the cache."""
+BESIDE = 4
+"""Texts that the sieve looks for on the line of another."""
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
 
 
@@ -150,8 +152,8 @@ def _sifted(chains: list[literals.Chain]) -> tuple[tuple[str, ...], tuple[str, .
         return (), ()
     sets = [sorted((_lower(texts) for texts in chain), key=lambda texts: literals.often(texts, True)) for chain in chains]
     texts = frozenset().union(*(some[0] for some in sets))
-    beside = sets[0][1] if len(sets) == 1 and len(sets[0]) > 1 else frozenset[str]()
-    return tuple(sorted(texts)), tuple(sorted(beside))
+    beside = min(sets[0][1:], key=len, default=frozenset[str]()) if len(sets) == 1 else frozenset[str]()
+    return tuple(sorted(texts)), tuple(sorted(beside)) if len(beside) <= BESIDE else ()
 
 
 def _lower(texts: literals.Texts) -> literals.Texts:

@@ -45,6 +45,8 @@ class Near(msgspec.Struct, frozen=True):
     """At most so many lines apart in one file."""
     same: tuple[str, ...] = ()
     """Scopes (SCOPES) that must be equal where both lines know them."""
+    side: str = ""
+    """before or after: on which side of the other line this one stands; empty: on either."""
 
 
 class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
@@ -69,6 +71,8 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     severity: tuple[str, ...] = ()
     module: tuple[str, ...] = ()
     near: Near | None = None
+    optional: bool = False
+    """Cited where it is found, and no hindrance where it is not."""
 
     @property
     def of_line(self) -> bool:
@@ -307,7 +311,7 @@ class Sign(msgspec.Struct, frozen=True):
     """One reason why an incident began at a place, with the line that shows it where there is one."""
 
     kind: str
-    """hccl, heartbeat, absent, waits, error, silence, missing, call, rdma, exit."""
+    """hccl, heartbeat, absent, waits, error, silence, missing, late, call, rdma, exit."""
     points: float
     reason: Text
     file: str = ""
@@ -399,3 +403,5 @@ class Diagnosis(msgspec.Struct):
     @property
     def place(self) -> Scope:
         return self.scope if self.scope is not None else self.finding.scope
+    features: dict[str, float] = {}
+    """What the confidence was calculated from (`calibration.features`)."""

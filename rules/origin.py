@@ -68,6 +68,7 @@ def _judged(attempt: Attempt, own: signs.Own, facts: Sequence[FactRow], doubt: M
     signs.never_joined(own, scores)
     signs.graph(own, scores, waiting)
     early = signs.own_errors(own, scores, waiting, gave_up, limits, doubt)
+    signs.lateness(own, scores, limits, doubt)
     signs.silence(own, scores, waiting, early)
     signs.other_call(own, scores)
     signs.rdma(own, scores)

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from rules import looks, yaml_text
+from rules import ascend_fd, looks, yaml_text
 from rules.cache import read_cache, write_cache
 from rules.model import Pack, Problem, Rule, RuleSet
 from rules.reader import ID, read_rule
 
 SHIPPED = pathlib.Path(__file__).parent / "packs"
-FORMAT = "5"
+FORMAT = "6"
 """Part of the cache key: changes with the shape of Rule."""
 RULES = 20_000
 """At most so many rules are taken from one pack."""
@@ -30,13 +30,23 @@ RULES = 20_000
 def load(folders: Sequence[str | os.PathLike[str]] = (), shipped: bool = True) -> RuleSet:
     """All rules of the shipped packs, of the user's own, of installed ones, and of `folders` (each a pack or a folder of packs)."""
     roots = [SHIPPED, *_user_folders(), *_installed()] if shipped else []
+    folders = [_named(folder) for folder in folders]
     missing = [Problem(str(folder), 1, 1, "no such folder or file; give the folder of a pack") for folder in folders if not os.path.lexists(folder)]
     roots += [pathlib.Path(folder) for folder in folders if os.path.lexists(folder)]
     return _merged([_load(root) for root in roots], missing)
 
 
+def _named(folder: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """What `ascend-fd` stands for: the knowledge base of the one that is installed; any other name stands for itself."""
+    if folder != ascend_fd.PACK or os.path.lexists(folder):
+        return folder
+    return ascend_fd.find() or folder
+
+
 def _load(root: pathlib.Path) -> RuleSet:
-    """The rules of one folder, from the cache where its files have not changed."""
+    """The rules of one folder, or of a knowledge base of ascend-fd, from the cache where its files have not changed."""
+    if root.suffix == ".json" and root.is_file():
+        return _load_base(root)
     read: list[tuple[str, str, bytes | Problem]] = []
     digest = hashlib.sha256(FORMAT.encode())
     for path in _yaml_files(root):
@@ -49,6 +59,27 @@ def _load(root: pathlib.Path) -> RuleSet:
         with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):
             return msgspec.msgpack.decode(cached, type=RuleSet)
     rules = _build(read)
+    write_cache(name, msgspec.msgpack.encode(rules))
+    return rules
+
+
+def _load_base(root: pathlib.Path) -> RuleSet:
+    data = _read_plain(root.resolve(), root.as_posix(), ascend_fd.BYTES)
+    if isinstance(data, Problem):
+        return RuleSet((), (), (data,))
+    seed = FORMAT.encode() + root.as_posix().encode() + ascend_fd.reading() + data
+    name = f"rules-{hashlib.sha256(seed).hexdigest()[:24]}.msgpack"
+    if (cached := read_cache(name)) is not None:
+        with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError):
+            return msgspec.msgpack.decode(cached, type=RuleSet)
+    found, problems = ascend_fd.convert(data, root.as_posix())
+    sound, broken = _sound(found)
+    left_out = [problem for problem in problems if problem.level == "warning"]
+    if left_out:
+        message = f"{len(left_out)} entries or edges are left out; `dsforensics rules import-fd {root}` says why"
+        problems = [problem for problem in problems if problem.level != "warning"] + [Problem(root.as_posix(), 1, 1, message, "warning")]
+    pack = Pack(ascend_fd.PACK, hashlib.sha256(data).hexdigest()[:12], len(sound), str(root))
+    rules = RuleSet((pack,), tuple(sound), (*problems, *broken))
     write_cache(name, msgspec.msgpack.encode(rules))
     return rules
 
@@ -97,7 +128,7 @@ def _yaml_files(root: pathlib.Path) -> list[pathlib.Path]:
     return out
 
 
-def _read_plain(path: pathlib.Path, shown: str) -> bytes | Problem:
+def _read_plain(path: pathlib.Path, shown: str, most: int = yaml_text.BYTES) -> bytes | Problem:
     """The bytes of a regular file; links, devices and pipes are not opened."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -107,7 +138,7 @@ def _read_plain(path: pathlib.Path, shown: str) -> bytes | Problem:
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             return Problem(shown, 1, 1, "this is no regular file")
-        return stream.read(yaml_text.BYTES + 1)
+        return stream.read(most + 1)
 
 
 # ---------------------------------------------------------------- building

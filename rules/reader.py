@@ -22,6 +22,7 @@ RULE_KEYS = (
 )  # fmt: skip
 _LEAF_KEYS = (
     "id", "contains", "regex", "code", "fact", "metric", "mismatch", "not_contains", "ignore_case", "source", "severity", "module", "near",
+    "optional",
 )  # fmt: skip
 MATCHERS = ("contains", "regex", "code", "fact", "metric", "mismatch")
 GROUPS = ("all", "any", "none_of", "sequence")
@@ -318,6 +319,9 @@ class _Reader:
         ignore = value.get("ignore_case", False)
         if not isinstance(ignore, bool):
             raise _Bad("`ignore_case` is true or false", at)
+        optional = value.get("optional", False)
+        if not isinstance(optional, bool):
+            raise _Bad("`optional` is true or false", at)
         source = self._strings(value.get("source"), "source", at)
         for one in source:
             if one not in SOURCES:
@@ -344,20 +348,26 @@ class _Reader:
             severity=tuple(word.upper() for word in self._strings(value.get("severity"), "severity", at)),
             module=self._strings(value.get("module"), "module", at),
             near=self._near(value.get("near"), at),
+            optional=optional,
         )
 
     def _near(self, value: Any, at: tuple[int, int]) -> Near | None:
         if value is None:
             return None
-        if not isinstance(value, yaml_text.Mapping) or not isinstance(value.get("of"), str) or set(value) - {"of", "within", "lines", "same"}:
-            raise _Bad("`near` is {of: id of another pattern, within: 2s, lines: 20, same: [pid]}", at)
+        if not isinstance(value, yaml_text.Mapping) or not isinstance(value.get("of"), str) or set(value) - {"of", "within", "lines", "same", "side"}:
+            raise _Bad("`near` is {of: id of another pattern, within: 2s, lines: 20, same: [pid], side: after}", at)
         lines = value.get("lines")
         if lines is not None and not isinstance(lines, int):
             raise _Bad("`lines` is a whole number", at)
-        return Near(value["of"], self._duration(value.get("within"), at), lines, self._scopes(value.get("same"), at))
+        side = value.get("side", "")
+        if side not in ("", "before", "after"):
+            raise _Bad("`side` is before or after: where this line stands, seen from the other one", at)
+        return Near(value["of"], self._duration(value.get("within"), at), lines, self._scopes(value.get("same"), at), side)
 
     def _check_near(self, match: Node) -> None:
         leaves = scan.leaves_of(match)
+        if all(leaf.optional for leaf in leaves):
+            self.bad("all patterns are optional, so the rule would hold on everything; at least one must be there", self.at("match"))
         names = [leaf.id for leaf in leaves]
         for leaf in leaves:
             if names.count(leaf.id) > 1:

@@ -36,6 +36,8 @@ LINE_HEAD, LINE_TAIL = 65536, 4096
 SIFTED = 60
 """Lines of the background up to which the texts of an expression are left to the sieve: a line let through for nothing costs the matcher
 what 30 lines cost the sieve."""
+MET = 120
+"""Times the background may hold texts that have to stand beside others: looking for those costs what a few lines cost the sieve."""
 _SMALL = 1 << 20
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -299,7 +301,11 @@ def _program(found: Sequence[Look], extra: Sequence[ExtraPattern]) -> Program:
 def _sievable(one: Expression) -> bool:
     """Whether it has texts that are worth looking for: long enough, and seldom in ordinary logs in either case."""
     short = not one.texts or min(len(text.encode()) for text in one.texts) < sieve.SHORTEST
-    return not short and literals.often(frozenset(one.texts), True) <= SIFTED
+    if short:
+        return False
+    if one.beside and literals.often(frozenset(one.texts), True) <= MET:
+        return literals.lines_of((frozenset(one.texts), frozenset(one.beside)), True) <= SIFTED
+    return literals.often(frozenset(one.texts), True) <= SIFTED
 
 
 def line_text(data: Buffer, start: int, end: int) -> str:

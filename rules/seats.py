@@ -117,7 +117,8 @@ def _joined(remarks: Sequence[Remark]) -> list[tuple[Seat, int]]:
     """One seat for each process that joined a group, with the size of its largest group."""
     by_process: dict[tuple[str, int | None, str], Seat] = {}
     sizes: dict[tuple[str, int | None, str], int] = defaultdict(int)
-    for remark in sorted((one for one in remarks if one.kind == "join"), key=lambda one: (one.ts or 0, one.file_id, one.line_no)):
+    told = [one for one in remarks if one.kind in ("join", "member")]  # a task that failed states its group and rank as well
+    for remark in sorted(told, key=lambda one: (one.ts or 0, one.file_id, one.line_no)):
         values = remark.values
         key = (remark.node or values.get("server", ""), remark.pid, "" if remark.pid is not None else remark.file)
         seat = by_process.setdefault(key, Seat(0, node=remark.node, pid=remark.pid))
@@ -130,7 +131,7 @@ def _joined(remarks: Sequence[Remark]) -> list[tuple[Seat, int]]:
         seat.physical = seat.physical if seat.physical is not None else _number(values.get("physical"))
         if group := values.get("group"):
             seat.groups[group] = rank
-        if remark.ts is not None:
+        if remark.ts is not None and remark.kind == "join":
             seat.first = remark.ts if seat.first is None else min(seat.first, remark.ts)
     for remark in remarks:
         if remark.kind == "listen":

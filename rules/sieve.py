@@ -19,7 +19,8 @@ from rules import literals
 BITS = 20
 """Of the table: one for each 20-bit hash of four bytes."""
 HEADS = 1 << 16
-FACTOR = 0x9E3779B1
+FACTORS = 32
+"""Multipliers tried for the hash."""
 LONGEST = 32
 """Bytes of a text that are compared."""
 SHORTEST = 3
@@ -28,6 +29,8 @@ SHORTEST = 3
 class Plan(msgspec.Struct, frozen=True):
     """Tables as bytes, ready for the compiled loop; numbers of 64 bits but for `heads`, which are of 32."""
 
+    factor: int
+    """What four bytes, as a number, are multiplied with; the upper BITS bits of the product are their hash."""
     bits: bytes
     heads: bytes
     """By hash: the first entry, -1 if there is none."""
@@ -46,8 +49,13 @@ def folded(text: bytes) -> bytes:
     return bytes(byte | 0x20 for byte in text)
 
 
-def hash_of(gram: int) -> int:
-    return (gram * FACTOR & 0xFFFFFFFF) >> (32 - BITS)
+def hash_of(gram: int, factor: int) -> int:
+    return (gram * factor & 0xFFFFFFFF) >> (32 - BITS)
+
+
+def head_of(number: int) -> int:
+    """Where a hash has its entries."""
+    return (number ^ number >> 4) & (HEADS - 1)
 
 
 def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
@@ -59,7 +67,7 @@ def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
         key, more = folded(word.encode())[:LONGEST], {folded(other.encode())[:LONGEST] for other in others}
         known = wanted.setdefault(key, set())
         wanted[key] = known | more if more and known is not None else None  # what one wants alone, all get alone
-    seldom = _background()
+    factor, seldom = _best([gram for text in wanted if len(text) <= 4 for gram in _grams(text)])
     bits = np.zeros(1 << (BITS - 3), np.uint8)
     heads = np.full(HEADS, -1, np.int32)
     entries: list[tuple[int, int]] = []
@@ -75,33 +83,42 @@ def plan(texts: Iterable[tuple[str, Sequence[str]]]) -> Plan:
             for partner in sorted(partners):
                 beside.append(len(body) | len(partner) << 32)
                 body += partner
-        if len(text) < 4:
-            grams, back = [_number(text + bytes([last])) for last in range(256) if last & 0x20], 0
-        else:
-            spots = [_number(text[at : at + 4]) for at in range(len(text) - 3)]
-            costs = [(seldom[hash_of(gram)], hash_of(gram) not in used) for gram in spots]  # a further bit costs a little too
+        grams, back = _grams(text), 0
+        if len(text) > 4:
+            numbers = [hash_of(gram, factor) for gram in grams]
+            costs = [(seldom[number], number not in used) for number in numbers]  # a further bit costs a little too
             back = costs.index(min(costs))
-            grams = [spots[back]]
+            grams = [grams[back]]
         for gram in grams:
-            number = hash_of(gram)
+            number = hash_of(gram, factor)
             used.add(number)
             bits[number >> 3] |= 1 << (number & 7)
-            head = number & (HEADS - 1)
+            head = head_of(number)
             entries.append((int(heads[head]) << 32 | gram, begin | len(text) << 32 | back << 40 | choice << 48))
             heads[head] = len(entries) - 1
     entries_, choices_, beside_ = (np.array(some, np.int64).tobytes() for some in (entries, choices, beside))
-    return Plan(bits.tobytes(), heads.tobytes(), entries_, choices_, beside_, bytes(body))
+    return Plan(factor, bits.tobytes(), heads.tobytes(), entries_, choices_, beside_, bytes(body))
 
 
-def _number(four: bytes) -> int:
-    return int.from_bytes(four, "little")
+def _grams(text: bytes) -> list[int]:
+    """All runs of four bytes, as numbers; of a shorter text, with everything that may follow."""
+    if len(text) < 4:
+        return [int.from_bytes(text + bytes([last]), "little") for last in range(256) if last & 0x20]
+    return [int.from_bytes(text[at : at + 4], "little") for at in range(len(text) - 3)]
 
 
-def _background() -> list[int]:
-    """By hash: how often ordinary logs hold four bytes of it."""
+def _best(forced: list[int]) -> tuple[int, list[int]]:
+    """The multiplier with which ordinary logs meet the hashes of the given numbers the least, and, by hash, how often logs hold it."""
     import numpy as np
 
     octets = np.frombuffer(literals.background().encode(), np.uint8).astype(np.uint32) | 0x20
-    grams = octets[:-3] | octets[1:-2] << 8 | octets[2:-1] << 16 | octets[3:] << 24
-    counts: list[int] = np.bincount((grams * np.uint32(FACTOR)) >> np.uint32(32 - BITS), minlength=1 << BITS).tolist()
-    return counts
+    grams, often = np.unique(octets[:-3] | octets[1:-2] << 8 | octets[2:-1] << 16 | octets[3:] << 24, return_counts=True)
+    given, shift = np.array(forced, np.uint32), np.uint32(32 - BITS)
+    best: tuple[int, int, list[int]] | None = None
+    for factor in np.random.default_rng(1).integers(1 << 31, 1 << 32, FACTORS, np.uint32) | 1:
+        met = np.bincount(grams * factor >> shift, often, 1 << BITS)
+        cost = int(met[np.unique(given * factor >> shift)].sum())
+        if best is None or cost < best[0]:
+            best = cost, int(factor), met.astype(np.int64).tolist()
+    assert best is not None
+    return best[1:]

@@ -10,11 +10,10 @@ import numba
 import numpy as np
 
 from rules.line_class import PROCESS_LONG, PROCESS_WITHIN
-from rules.sieve import BITS, FACTOR, HEADS, Plan
+from rules.sieve import BITS, HEADS, Plan
 
 _TABLES = (("bits", np.uint8), ("heads", np.int32), ("entries", np.int64), ("choices", np.int64), ("beside", np.int64), ("text", np.uint8))
 _SHIFT = np.uint32(32 - BITS)
-_FACTOR = np.uint32(FACTOR)
 _HEAD = np.uint32(HEADS - 1)
 _CASE = np.uint32(0x20202020)
 _EIGHT_CASE = np.uint64(0x2020202020202020)
@@ -67,7 +66,7 @@ def _last(data, size, at, gram, entries, choices, beside, text, entry):  # type:
 
 
 @_compiled
-def _first(data, at, end, bits):  # type: ignore[no-untyped-def]
+def _first(data, at, end, bits, factor):  # type: ignore[no-untyped-def]
     """The first place from `at` on where the table knows the four bytes; `end - 3` or beyond if there is none."""
     while at + np.uint64(7) < end:  # five places at once
         eight = np.uint64(data[at])
@@ -76,7 +75,7 @@ def _first(data, at, end, bits):  # type: ignore[no-untyped-def]
         eight |= _EIGHT_CASE
         known = np.uint8(0)
         for k in range(5):
-            number = np.uint32(np.uint32(eight >> np.uint64(8 * k)) * _FACTOR) >> _SHIFT
+            number = np.uint32(np.uint32(eight >> np.uint64(8 * k)) * factor) >> _SHIFT
             known |= ((bits[number >> np.uint32(3)] >> np.uint8(number & np.uint32(7))) & np.uint8(1)) << np.uint8(k)
         if known:
             while not known & np.uint8(1):
@@ -85,7 +84,7 @@ def _first(data, at, end, bits):  # type: ignore[no-untyped-def]
             return at
         at += np.uint64(5)
     while at + np.uint64(3) < end:
-        number = np.uint32(_gram(data, at) * _FACTOR) >> _SHIFT
+        number = np.uint32(_gram(data, at) * factor) >> _SHIFT
         if (bits[number >> np.uint32(3)] >> np.uint8(number & np.uint32(7))) & np.uint8(1):
             return at
         at += _ONE
@@ -138,18 +137,18 @@ def _look_of(data, start, stop, seed):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _candidates(data, size, bits, heads, entries, choices, beside, text, seed, lines, starts, stops, looks, processes):  # type: ignore[no-untyped-def]
+def _candidates(data, size, factor, bits, heads, entries, choices, beside, text, seed, lines, starts, stops, looks, processes):  # type: ignore[no-untyped-def]
     """(lines let through, line ends in all). What does not fit into `lines` is only counted."""
     count, line, mark = 0, np.int64(0), np.int64(0)
     at, end = np.uint64(0), np.uint64(size)
     while at < end:
         last = np.int64(0)  # the first line passes, as nothing tells that one begins there; so does a last one that has no end
         if count:
-            at = _first(data, at, end, bits)
+            at = _first(data, at, end, bits, factor)
             if at + np.uint64(3) < end:
                 gram = _gram(data, at)
-                number = np.uint32(gram * _FACTOR) >> _SHIFT
-                last = _last(data, size, at, gram, entries, choices, beside, text, heads[number & _HEAD])
+                number = np.uint32(gram * factor) >> _SHIFT
+                last = _last(data, size, at, gram, entries, choices, beside, text, heads[(number ^ number >> np.uint32(4)) & _HEAD])
                 if last < 0:
                     at += _ONE
                     continue
@@ -179,6 +178,7 @@ class Sieve:
     """A plan with its tables laid out, and memory for what it lets through, used again for every block."""
 
     def __init__(self, plan: Plan) -> None:
+        self._factor = np.uint32(plan.factor)
         self._tables = [np.frombuffer(getattr(plan, name), kind) for name, kind in _TABLES]
         self._seed = np.uint64(int.from_bytes(os.urandom(8), "little"))  # so that no log can be made to have two lines look alike
         self._make(1 << 16)
@@ -191,10 +191,10 @@ class Sieve:
         like and for its process), valid until the next call, and the number of line ends."""
         octets = np.frombuffer(data, np.uint8, size)
         octets.flags.writeable = False  # one type for the compiler, whatever memory it is
-        count, lines = _candidates(octets, size, *self._tables, self._seed, *self._found)
+        count, lines = _candidates(octets, size, self._factor, *self._tables, self._seed, *self._found)
         if count > len(self._found[0]):
             self._make(2 * count)
-            count, lines = _candidates(octets, size, *self._tables, self._seed, *self._found)
+            count, lines = _candidates(octets, size, self._factor, *self._tables, self._seed, *self._found)
         return [column[:count] for column in self._found], lines
 
     def mixed(self, count: int) -> Column:

@@ -25,6 +25,8 @@ MOST_ENDS = 64
 """Seats at which chains of waiting may end; where there are more, they tell nothing."""
 PLACED = (*LOW, "framework", "application")
 """Layers whose errors are of one process or one card; those of a collective are of all, those of the environment of nobody."""
+LATE_SHARE = 0.5
+"""Share of the timeout by which a rank must have come later than the rest to count as late."""
 SUMMARY = 10
 """Lines of one entry in the summary of a launcher."""
 _HARMLESS_EXIT = frozenset({"0", "-15", "143"})
@@ -143,6 +145,7 @@ def never_joined(own: Own, scores: Scores) -> None:
         absent = set(range(own.attempt.ranks)) - present if present else set()
     if not absent or len(absent) > 64:
         return
+    own.attempt.ranks = max(own.attempt.ranks, max(absent) + 1)
     shown = numbers(sorted(absent))
     reason = Text(f"never reached the root of the group (ranks that did not: {shown})", f"始终未连接到通信域的 root（未连接的 rank：{shown}）")
     for rank in sorted(absent):
@@ -261,6 +264,10 @@ def own_errors(
         if not ECHO.search(first.text):
             place = Remark("line", {}, -1, first.file, first.line_no, first.text)
             see(own.of(first), first.ts, 0, "", place)
+    for number, (ts, low, _, _) in list(found.items()):
+        slack = SLACK + doubt.get(own.attempt.seats[number].node, 0)
+        if ts is not None and gave_up is not None and (ts > gave_up + slack or (ts >= gave_up - slack and not low)):
+            del found[number]  # once the others gave up it is a consequence, or the same waiting in other words
     known = sum(seat.known for seat in own.attempt.seats)
     if not found or len(found) > max(1, known * _NOBODY_ALIKE):
         return set(found)
@@ -269,8 +276,6 @@ def own_errors(
         seat, points = own.attempt.seats[number], 1.5 if waiting - {number} else 0.8
         slack = SLACK + doubt.get(seat.node, 0)
         reason = Text("it has an error of its own, while the others only wait", "它有自身的错误，而其他 rank 只是在等待")
-        if ts is not None and gave_up is not None and ts > gave_up + slack:
-            continue  # after the others gave up: a consequence
         if ts is not None and timed and ts <= timed[0][0] + slack and gave_up is not None and ts < gave_up - slack:
             points += 1.0
             later = round((gave_up - ts) / 1e6)
@@ -291,7 +296,9 @@ def own_errors(
 
 
 def _earlier(one: tuple[int | None, int], other: tuple[int | None, int]) -> bool:
-    return (one[0] if one[0] is not None else 1 << 62, one[1]) < (other[0] if other[0] is not None else 1 << 62, other[1])
+    """Whether one is the better word on when a rank failed: earlier, or, of the same moment, from a lower layer."""
+    left, right = one[0] if one[0] is not None else 1 << 62, other[0] if other[0] is not None else 1 << 62
+    return one[1] < other[1] if abs(left - right) <= SLACK else left < right
 
 
 def _span(seconds: int, lang: str = "en") -> str:
@@ -320,6 +327,30 @@ def limits(own: Own, facts: Sequence[FactRow]) -> dict[str, int]:
         if said:
             out[name] = max(said, key=lambda seconds: (said[seconds], seconds))
     return out
+
+
+def lateness(own: Own, scores: Scores, limits: dict[str, int], doubt: Mapping[str, int]) -> None:
+    """Who gave up long after the rest on the same call: it had come to it that much later, as all wait equally long."""
+    by_tag: dict[str, dict[int, tuple[int, Remark]]] = defaultdict(dict)
+    for remark in own.remarks:
+        if remark.kind == "task" and waited(remark) and remark.ts is not None and (seat := _waiter(own, remark)) is not None:
+            said = by_tag[remark.values["tag"]]
+            if seat.number not in said or remark.ts < said[seat.number][0]:
+                said[seat.number] = remark.ts, remark
+    for said in by_tag.values():
+        times = sorted(ts for ts, _ in said.values())
+        usual = times[(len(times) - 1) // 2]
+        for number, (ts, remark) in said.items():
+            seat, late = own.attempt.seats[number], ts - usual
+            alike = sum(other >= ts - SLACK for other in times)
+            if late <= limits["exec"] * LATE_SHARE * 1e6 + 2 * doubt.get(seat.node, 0) or alike > max(1, len(times) // 4):
+                continue
+            seconds = round(late / 1e6)
+            reason = Text(
+                f"it gave up {_span(seconds)} after the others, so it came to the call that much later (HCCL_EXEC_TIMEOUT is {limits['exec']} s)",
+                f"它比其他 rank 晚 {_span(seconds, 'zh')}超时，即晚同样的时间才进入该通信算子（HCCL_EXEC_TIMEOUT 为 {limits['exec']} 秒）",
+            )
+            scores.add(seat, 2.0, "late", reason, remark)
 
 
 def silence(own: Own, scores: Scores, waiting: set[int], early: set[int]) -> None:

@@ -87,7 +87,10 @@ def damaged(**changes: object) -> Triage:
     return triage(**({"diagnoses": [], "coverage": coverage} | changes))
 
 
-def job(text: str = "node3", reason: Text = Text("it says nothing", "它没有任何日志"), **changes: object) -> Triage:
+SILENT = Text("it says nothing", "它没有任何日志")
+
+
+def job(text: str = "node3", reason: Text = SILENT, **changes: object) -> Triage:
     """The same bundle as part of a job of 16 ranks on three nodes, one of them without logs, in its second attempt."""
     signs = [Sign("silence", 2.0, reason), Sign("waits", 2.5, reason, text, 45, 3)]
     began = Began(2, text, 6, 14, 838, [], True, "high", signs, 13, 16, T0, {"exec": 600, "connect": 120})

@@ -235,3 +235,16 @@ def test_what_many_ranks_repeat_is_one_consequence_with_their_number(conclude: M
     lines = [("ecc", {"ts": 0, "pid": 1})] + [("timeout", {"ts": SECOND * n, "pid": n, "rank": n, "node": f"n{n // 4}"}) for n in range(2, 12)]
     best = conclude(rules, lines).diagnoses[0]
     assert [(echo.rule, echo.lines, echo.processes, echo.ranks, echo.nodes) for echo in best.echoes] == [("t.effect", 10, 10, 10, 3)]
+def test_an_optional_pattern_is_cited_where_it_is_and_no_hindrance_where_it_is_not(conclude: Make) -> None:
+    rules = rule("t.a", "{all: [{id: extra, contains: detail, optional: true}, {id: main, contains: broken}]}")
+    alone, both = conclude(rules, [("broken", {})]), conclude(rules, [("detail", {}), ("broken", {})])
+    assert names(alone) == names(both) == ["t.a"]
+    assert [evidence.text for evidence in both.diagnoses[0].evidence] == ["broken", "detail"]
+    assert both.diagnoses[0].confidence > alone.diagnoses[0].confidence
+    assert names(conclude(rules, [("detail", {})])) == []
+
+
+def test_near_may_ask_for_a_side(conclude: Make) -> None:
+    for side, fits in (("after", ["t.a"]), ("before", [])):
+        rules = rule("t.a", f"{{all: [{{id: one, contains: first}}, {{contains: second, near: {{of: one, side: {side}}}}}]}}")
+        assert names(conclude(rules, [("first", {"ts": 0}), ("second", {"ts": SECOND})])) == fits

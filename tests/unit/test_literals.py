@@ -140,11 +140,12 @@ def test_no_shipped_pattern_is_costly() -> None:
 
 RULE = """
 - id: test.slow
-  root_cause: unknown
-  title: {en: a, zh: a}
+  root_cause: op-compile-failure
+  title: {en: a, zh: 甲}
   layer: operator
   severity: error
   match: {id: m, %s}
+  remedy: {en: [look], zh: [查看]}
   examples: {match: ["%s"], no_match: ["x"]}
 """
 

@@ -128,6 +128,14 @@ def test_ranks_that_never_joined_are_told_together() -> None:
     assert one([*joins([0, 1, 2], 4), listed]).rank == 3
 
 
+def test_who_gave_up_long_after_the_others_had_come_that_much_later() -> None:
+    remarks = [*joins(range(8), 8), limit(300)] + [timeout(rank, 1044 if rank == 6 else 700 + rank / 10) for rank in range(8)]
+    found = one(remarks)
+    assert found.rank == 6 and kinds(found) == ["late"] and "5 min 44 s" in found.signs[0].reason.en and "300" in found.signs[0].reason.zh
+    assert begin(remarks, (), (), (), {"n0": 150 * SECOND})[1] == [], "not where clocks may be off by as much"
+    assert begin([*joins(range(8), 8)] + [timeout(rank, 700 + 20 * rank) for rank in range(8)], (), ())[1] == []
+
+
 def test_who_lags_behind_the_number_of_the_others_calls() -> None:
     def call(rank: int, index: int) -> Remark:
         text = f"opData information is timeStamp:[2025-10-24-11:16:55.490.253], deviceId[{rank}], index[{index}], count[256], src[0x1]."
