@@ -167,7 +167,7 @@ def devices(scan: Scan, found: Conclusion) -> list[Device]:
             if (one := device(node, number)) is not None:
                 one.findings += 1
     for diagnosis in found.diagnoses:
-        scope = diagnosis.finding.scope
+        scope = diagnosis.place
         if scope.device is not None and (one := device(scope.node, scope.device)) is not None:
             one.ranks.append(diagnosis.rank)
     return [out[key] for key in sorted(out)]

@@ -100,7 +100,7 @@ def _check(suite: ET.Element, check: CheckResult, clock: Clock, look: Look, fail
 
 def _diagnosis(suite: ET.Element, diagnosis: Diagnosis, triage: Triage, clock: Clock, look: Look, fail_on: str) -> None:
     lang, rule = look.lang, diagnosis.finding.rule
-    where = scope_words(diagnosis.finding.scope, lang)
+    where = scope_words(diagnosis.place, lang)
     case = _case(suite, rule.id, f"{diagnosis.rank}. {diagnosis.title.of(lang)}", diagnosis.evidence[0] if diagnosis.evidence else None)
     lines = [f"{say(lang, 'why')}: {diagnosis.why.of(lang)}", *_shown(diagnosis.evidence, clock, look)]
     lines += [f"{say(lang, 'follows')}: {title}" for title in chain(diagnosis, triage, lang)]

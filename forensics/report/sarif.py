@@ -109,7 +109,7 @@ def _print(*parts: object) -> dict[str, str]:
 
 def _diagnosed(diagnosis: Diagnosis, described: dict[str, dict[str, Any]], triage: Triage, lang: str) -> dict[str, Any]:
     finding = diagnosis.finding
-    rule, scope = finding.rule, finding.scope
+    rule, scope = finding.rule, diagnosis.place
     level = LEVELS[diagnosis.level]
     _rule(rule.id, diagnosis.title.of(lang), of(diagnosis.remedy, lang), level, [rule.layer, rule.root_cause, rule.action], described, rule)
     where = scope_words(scope, lang)

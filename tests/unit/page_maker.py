@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forensics.result import (
+    AttemptSeen,
     CheckResult,
     Conflict,
     Device,
@@ -10,6 +11,7 @@ from forensics.result import (
     Graph,
     Lane,
     Link,
+    NodeSeen,
     Reading,
     Step,
     Timeline,
@@ -18,7 +20,7 @@ from forensics.result import (
     Window,
 )
 from replay.result import Bin, ErrorPlot, FaultFit, Verdict, Violation, Words
-from rules.model import Evidence, Scope, Text
+from rules.model import Began, Evidence, Scope, Sign, Text
 from tests.unit import sample_triage as sample
 
 T0 = sample.T0
@@ -98,6 +100,8 @@ def full(word: str = "plain", **changes: object) -> Triage:
         ),
         CheckResult("site.own", Text("Ours", "自有"), "pass", "info", [], [], {}),
     ]
+    signs = [Sign("hccl", 3.0, Text(f"Names {word}", f"指向 {word}"), word, 9)]
+    began = Began(1, word, 6, 2, 838, [], True, "high", signs, 3, 4, T0)
     values: dict[str, object] = {
         "graph": graph,
         "timeline": Timeline([Window(T0, 20_000_000, 120), Window(T0 + 10_000_000, 500_000, 120)], lanes, 2),
@@ -105,6 +109,14 @@ def full(word: str = "plain", **changes: object) -> Triage:
         "conflicts": [Conflict(word, "torch_npu.version", word, "torch.version", "2.5.1", Text(f"needs {word}", f"需要 {word}"))],
         "checks": checks,
         "replays": {1: verdict},
+        "nodes": [
+            NodeSeen(word, "host", True, [word], ["10.0.0.1"], [], 3, [0, 1, 2], T0, 3_000_000, 100_000, 4, "joins", True),
+            NodeSeen("node1", "peers", False, [], [], [], 0, [3], None),
+        ],
+        "attempts": [
+            AttemptSeen(1, 4, 3, [3], T0, began),
+            AttemptSeen(2, 4, 3, [3], T0 + 9_000_000, None),
+        ],
         "diagnoses": [
             sample.diagnosis(evidence=[Evidence(word, 7, word, role, T0) for role in ("for", "against", "context") for _ in range(8)]),
             sample.diagnosis(2, 0.41, "medium", replay=None, note=None),

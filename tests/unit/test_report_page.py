@@ -64,6 +64,8 @@ PAGES = {
     "full": page_maker.full(),
     "plain": sample_triage.triage(),
     "unknown": sample_triage.damaged(),
+    "job": sample_triage.job(),
+    "layers": sample_triage.job(diagnoses=[]),
     "healthy": sample_triage.triage(diagnoses=[], unexplained=[], first_errors=[], codes=[], coverage=Coverage(10, 10, 0, 0, [])),
     "bare": sample_triage.triage(
         diagnoses=[], unexplained=[], first_errors=[], codes=[], facts=[], notes=[], collect_next=[], packs=[], coverage=Coverage(0, 0, 0, 0, [])
@@ -224,3 +226,10 @@ def test_sick_cards_are_marked_and_lead_to_their_diagnosis() -> None:
     assert source.count('<tr class="sick">') == 1
     assert '<a href="#d1">' in source
     assert "59.6 / 64 GB" in source and "97 %" in source
+
+
+def test_where_a_job_began_is_said_with_its_nodes_and_attempts() -> None:
+    source = render(page_maker.full())
+    assert "attempt 1 · plain · device 6 · rank 2 · pid 838 · 3 of 4 ranks only waited" in source and "Names plain" in source
+    assert "clock 3 s ahead" in source and "no logs in the bundle, others speak of it" in source
+    assert 'href="#job"' in source and 'href="#job"' not in render(sample_triage.triage(attempts=[], nodes=[]))

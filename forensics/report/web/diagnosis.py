@@ -9,7 +9,7 @@ from forensics.report.web import graph, replay
 from forensics.report.web.gauge import bar
 from forensics.report.web.markup import Html, both, el, join, t, ticked
 from forensics.report.words import confirmation, named, place, verdict
-from forensics.result import Triage
+from forensics.result import FirstError, Triage
 from forensics.safe_text import clip, safe
 from rules.model import Diagnosis, Evidence
 
@@ -70,7 +70,7 @@ def _top(diagnosis: Diagnosis, triage: Triage, clock: Clock) -> Html:
 
 
 def _where(diagnosis: Diagnosis) -> Html:
-    scope = diagnosis.finding.scope
+    scope = diagnosis.place
     known = (("node", scope.node or None), ("device", scope.device), ("rank", scope.rank), ("pid", scope.pid))
     return join(el("span", t(key, v=str(value)), cls="tag strong") for key, value in known if value is not None)
 
@@ -89,7 +89,7 @@ def _body(diagnosis: Diagnosis, triage: Triage, clock: Clock, look: Look) -> Htm
         drawn = graph.draw(diagnosis, triage.graph, clock)
         lines = t("explained-lines", n=diagnosis.explained_events) if diagnosis.explained_events else ""
         heading = el("div", el("h3", t("page.chain")), el("span", lines, cls="soft small"), cls="head")
-        parts.append(el("div", heading, drawn, graph.listed(diagnosis, triage.titles), cls="part"))
+        parts.append(el("div", heading, drawn, graph.listed(diagnosis, triage), cls="part"))
     if diagnosis.evidence:
         parts.append(el("div", el("h3", t("page.evidence")), _evidence(diagnosis.evidence, clock), cls="part"))
     if (settled := triage.replays.get(diagnosis.rank)) is not None:
@@ -137,14 +137,20 @@ def _nothing(triage: Triage, clock: Clock) -> Html:
     kind = verdict(triage)
     parts: list[Html] = [el("div", el("p", el("b", t(kind))), cls="alert good" if kind == "healthy" else "alert")]
     if triage.first_errors:
-        rows = []
-        for first in triage.first_errors:
-            who = " ".join(part for part in (first.node, first.process, "" if first.pid is None else f"pid {first.pid}") if part)
-            rows.append(log_line(place(first.file, first.line), clock.time(first.ts), first.text, "for", who))
-        shown, more = rows[: 2 * OPEN_LINES], rows[2 * OPEN_LINES :]
-        folded = (
-            el("details", el("summary", t("page.more-evidence", n=len(more))), el("ul", more, cls="log-part"), cls="fold in-log") if more else None
-        )
-        listed = el("div", el("h2", t("first-errors"), cls="role"), el("ul", shown, cls="log-part"), folded, cls="log")
-        parts.append(listed)
+        parts.append(_firsts("first-errors", [_first(first, clock) for first in triage.first_errors]))
+    if triage.first_by_layer:
+        parts.append(_firsts("first-by-layer", [_first(first, clock) for first in triage.first_by_layer]))
     return el("section", parts, id="d1", cls="stack")
+
+
+def _firsts(title: str, rows: list[Html]) -> Html:
+    shown, more = rows[: 2 * OPEN_LINES], rows[2 * OPEN_LINES :]
+    folded = el("details", el("summary", t("page.more-evidence", n=len(more))), el("ul", more, cls="log-part"), cls="fold in-log") if more else None
+    return el("div", el("h2", t(title), cls="role"), el("ul", shown, cls="log-part"), folded, cls="log")
+
+
+def _first(first: FirstError, clock: Clock) -> Html:
+    pid = "" if first.pid is None else f"pid {first.pid}"
+    who = " ".join(part for part in (first.node, first.process, pid, first.layer) if part)
+    alike = join((" · ", t("alike", n=first.alike))) if first.alike else None
+    return log_line(place(first.file, first.line), clock.time(first.ts), first.text, "for", join((who, alike)))

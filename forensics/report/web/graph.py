@@ -9,8 +9,9 @@ import msgspec
 from forensics.report.figures import Clock
 from forensics.report.page import wrap
 from forensics.report.strings import LANGUAGES
-from forensics.report.web.markup import Html, el, join, t, worded
-from forensics.result import Graph, Step
+from forensics.report.web.markup import Html, both, el, join, t, worded
+from forensics.report.words import chain
+from forensics.result import Graph, Step, Triage
 from forensics.safe_text import clip, safe
 from rules.model import Diagnosis, Text
 
@@ -222,11 +223,9 @@ def _edge(cause: Box, effect: Box, stated: bool, arrow: str, sizes: Sizes) -> Ht
     return el("path", d=path, cls="edge" if stated else "edge inferred", marker_end=f"url(#{arrow})")
 
 
-def listed(diagnosis: Diagnosis, titles: dict[str, Text]) -> Html:
+def listed(diagnosis: Diagnosis, triage: Triage) -> Html:
     """The same as a list, for those who do not see the drawing, and in full."""
-    items = [
-        el("li", *(el("span", titles[rule].of(lang) if rule in titles else rule, lang=lang) for lang in LANGUAGES)) for rule in diagnosis.explains
-    ]
+    items = [el("li", both(Text(en, zh))) for en, zh in zip(*(chain(diagnosis, triage, lang) for lang in LANGUAGES), strict=True)]
     if not items:
         return Html("")
     return el("details", el("summary", t("page.chain-list", n=len(items))), el("ol", items, cls="chain"), cls="fold")

@@ -16,6 +16,8 @@ TEXTS: dict[str, Text] = {
     "page.diagnosis-word": Text("Diagnosis", "诊断"),
     "page.checks-word": Text("Checks", "检查"),
     "page.unexplained-word": Text("Unexplained", "未解释"),
+    "page.origin-word": Text("Origin", "起点"),
+    "page.job-word": Text("Origin and nodes", "起点与节点"),
     "page.codes-word": Text("Codes", "错误码"),
     "page.others": Text("Other possible causes", "其他可能原因"),
     "page.do": Text("What to do", "处理建议"),

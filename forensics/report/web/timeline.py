@@ -130,7 +130,7 @@ def _lane(lane: Lane, place: int, which: int, window: Window, most: int, clock: 
     undated = max(0, lane.errors - sum(lane.bars[0].values()))
     words = worded("page.undated", n=undated)
     if undated and undated == lane.errors:
-        parts += [el("text", words.of(lang), x=LEFT + 8, y=top + 17, cls="dim", lang=lang) for lang in LANGUAGES]
+        parts += [el("text", words.of(lang), x=LEFT + PLOT / 2, y=top + 17, text_anchor="middle", cls="dim", lang=lang) for lang in LANGUAGES]
     hint = el("title", f"{words.en} / {words.zh}") if undated else None
     total = number(lane.errors, "en") if lane.errors else "·"
     parts.append(el("text", hint, total, x=LEFT + PLOT + RIGHT - 10, y=top + 17, text_anchor="end", cls=None if lane.errors else "dim"))
