@@ -86,6 +86,9 @@ def triage(
     verbose: VerboseOption = False,
     no_color: NoColorOption = False,
     progress: Annotated[Optional[bool], typer.Option("--progress/--no-progress", help="Show progress. Default: on a terminal.")] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace users, hosts, addresses and secrets in the report; the case keeps its lines.")
+    ] = False,
     max_bytes: Annotated[Optional[str], typer.Option(metavar="SIZE", help="Stop reading at so many unpacked bytes, such as 64G.")] = None,
     max_members: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="Read at most so many members.")] = None,
     max_depth: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="Open archives in archives to this depth.")] = None,
@@ -122,9 +125,9 @@ def triage(
         stack.callback(work.close)
         if line:
             line.clear()
-        found = work.triage
-        if found.case:
-            write(found, Path(found.case))
+        found = work.redacted() if redact else work.triage
+        if work.triage.case:
+            write(found, Path(work.triage.case))
         emit(found, form, look(speech, verbose, no_color), Output())
         for note in work.finish():
             complain(f"dsforensics: {note.en}")
@@ -257,6 +260,29 @@ def code(
     text, known = page.render(codes, look(lang, False, no_color))
     Output().text(text)
     raise typer.Exit(0 if known else 1)
+
+
+@app.command()
+def redact(
+    bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Archive, folder, file, or - for standard input.")],
+    out: Annotated[
+        Optional[str],
+        typer.Option("--out", "-o", metavar="FILE", help="The copy: .tar.zst, .tar.gz or .tar. Default: ./<bundle name>.redacted.tar.zst"),
+    ] = None,
+    key_file: Annotated[
+        Optional[str], typer.Option(metavar="FILE", help="Key of the pseudonyms, made where there is none: the same key, the same pseudonyms.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="List what would be replaced, with the originals, and write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the copy if it is there already.")] = False,
+    lang: LangOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error; errors still.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --check: list all, at full length.")] = False,
+) -> None:
+    """Write a copy of a bundle that is fit to be sent outside: who and where is replaced, what happened stays."""
+    from forensics.redact.command import run
+    from forensics.terminal import default_language
+
+    raise typer.Exit(run(bundle, out, key_file, check, force, quiet, verbose, lang or default_language(), not quiet))
 
 
 @app.command()

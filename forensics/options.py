@@ -48,7 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, frozen=True):
     """How far a stage is. Sent now and then, not for every block."""
 
-    stage: Literal["read", "rules", "index"]
+    stage: Literal["read", "rules", "index", "copy"]
     done: int
     """Bytes of the input as given."""
     total: int

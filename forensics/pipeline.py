@@ -64,6 +64,17 @@ class Run:
         self._second = self._bundle.reopen()
         return index.build(self.case, self._second, self._clocks, self._options.workers, self._report, files=self.triage.coverage.members)
 
+    def redacted(self) -> Triage:
+        """The triage with users, hosts, addresses and secrets replaced. Reads the bundle once more, to learn the names in it."""
+        from forensics.redact import copy, engine, names, protected, report
+
+        again = self._bundle.reopen()
+        try:
+            learned = copy.learn(again, protected.words(pack.load(self._options.packs)))
+        finally:
+            again.close()
+        return report.redacted(self.triage, engine.Redactor(names.Names(names.load_key(None)), learned))
+
     def _report(self, lines: int, what: str) -> None:
         if self._on_progress is not None and self._second is not None:
             self._on_progress(Progress("index", self._second.compressed_read, self._second.size, lines, what))

@@ -29,6 +29,7 @@ from forensics.origin import of_path
 from forensics.redact.engine import Learned, Learner, Redactor, Seen
 from forensics.redact.names import Names
 from forensics.safe_text import safe
+from forensics.several import Several
 from parsers import registry
 
 BLOCK = 4 << 20
@@ -86,7 +87,7 @@ def target_of(source: str, out: str | None) -> Path:
     return Path(out)
 
 
-def learn(bundle: Bundle, protected: frozenset[str], on_progress: OnProgress | None = None) -> Learned:
+def learn(bundle: Bundle | Several, protected: frozenset[str], on_progress: OnProgress | None = None) -> Learned:
     """First reading: what names there are. Of a bundle that has not been read yet."""
     learner = Learner(protected)
     for member in bundle.members():

@@ -7,10 +7,10 @@ import re
 
 from forensics.redact.names import GENERIC_HOSTS, GENERIC_USERS
 
-_VERSION = re.compile(
-    rb"(?:(?<![a-z])(?:v|ver|release|firmware|driver|software|npu-smi|hccn_tool|bios|cpld)|version)[\"']?(?: number)?"
-    rb"(?:\s{0,30}[=:(\[]|\s{1,4}|_|-|)\s{0,8}[\"']?$",
-    re.IGNORECASE,
+_VERSIONED = tuple(
+    sign + word.encode()
+    for word in ("v", "ver", "release", "firmware", "driver", "software", "npu-smi", "hccn_tool", "bios", "cpld")
+    for sign in (b" ", b"\t", b"|", b"=", b":", b"(", b"[", b'"', b"'", b"_", b"-", b",", b"\n")
 )
 """What stands right before a version of four numbers."""
 NO_SECRET = re.compile(
@@ -26,9 +26,11 @@ _TOKEN_COUNTS = re.compile(
 
 
 def address(match: re.Match[bytes]) -> bool:
-    if any(int(part) > 255 for part in match["v"].split(b".")):
+    if any(len(part) == 3 and part > b"255" for part in match["v"].split(b".")):
         return False
-    return not _VERSION.search(match.string[max(0, match.start("v") - 60) : match.start("v")].rpartition(b"\n")[2])
+    start = match.start("v")
+    lead = b"\n" + match.string[max(0, start - 48) : start].rpartition(b"\n")[2].rstrip(b" \t=:([\"'_-").lower()
+    return not lead.removesuffix(b" number").endswith((b"version", *_VERSIONED))
 
 
 def address6(match: re.Match[bytes]) -> bool:

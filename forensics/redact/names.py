@@ -140,9 +140,9 @@ class Names:
         return f"user{self._word('email', value.lower(), 6)}@example.com"
 
     def address(self, value: str) -> str:
-        """An IPv4 address; those that belong to no host (loopback, any, masks) stay."""
+        """An IPv4 address; those that tell nothing of a site (loopback, any, masks, link-local, Docker's own bridge) stay."""
         parts = value.split(".")
-        if parts[0] in ("0", "127", "255") or value == "169.254.169.254":
+        if parts[0] in ("0", "127", "255") or value.startswith(("172.17.", "169.254.")):
             return value
         network, last = ".".join(parts[:3]), int(parts[3])
         if last not in (0, 255):  # in a network each host gets another number; the network's own and the broadcast stay what they are

@@ -106,6 +106,7 @@ TABLE: dict[str, Text] = {
     "stage.read": Text("reading", "读取"),
     "stage.rules": Text("applying rules", "应用规则"),
     "stage.index": Text("storing lines", "建立索引"),
+    "stage.copy": Text("copying", "写入"),
     "stage.finding": Text("so far", "目前判断"),
 }
 

@@ -49,7 +49,11 @@ def forms() -> dict[str, Callable[[Maker], Plant]]:
     def add(name: str, line: Callable[[str], str], value: Callable[[Maker], str]) -> None:
         table[name] = one(name, line, value)
 
-    add("ipv4", lambda s: f"[ERROR] HCCL(88,python3):2026-03-12-14:31:07.803.514 [rank.cc:12][88]server[{s}] device[3] connect timeout", lambda m: m.address())
+    add(
+        "ipv4",
+        lambda s: f"[ERROR] HCCL(88,python3):2026-03-12-14:31:07.803.514 [rank.cc:12][88]server[{s}] device[3] connect timeout",
+        lambda m: m.address(),
+    )
     add("ipv6", lambda s: f"listening on [{s}]:8000", lambda m: f"2408:{m.hex(4)}:{m.hex(4)}:1::{m.hex(4)}")
     add("mac", lambda s: f"eth0: link/ether {s} brd ff:ff:ff:ff:ff:ff", lambda m: ":".join(m.hex(2) for _ in range(6)))
     add("mac-dashes", lambda s: f"Physical Address : {s.upper()}", lambda m: "-".join(m.hex(2) for _ in range(6)))
@@ -77,7 +81,11 @@ def forms() -> dict[str, Callable[[Maker], Plant]]:
     add("uuid", lambda s: f"System UUID: {s}", lambda m: f"{m.hex(8)}-{m.hex(4)}-{m.hex(4)}-{m.hex(4)}-{m.hex(12)}")
     add("container-64", lambda s: f"containerd://{s} exited 137", lambda m: m.hex(64))
     add("container-12", lambda s: f"{s}   vllm-ascend:v0.9.1   \"bash\"   2 days ago   Up 2 days   serve", lambda m: m.hex(12))
-    add("serial", lambda s: f"        Serial Number                  : {s}", lambda m: f"0{m.of(string.digits, 5)}{m.of(string.ascii_uppercase, 4)}{m.of(string.digits, 6)}")
+    add(
+        "serial",
+        lambda s: f"        Serial Number                  : {s}",
+        lambda m: f"0{m.of(string.digits, 5)}{m.of(string.ascii_uppercase, 4)}{m.of(string.digits, 6)}",
+    )
     add(
         "prompt",
         lambda s: f"INFO 03-12 14:00:01 [logger.py:41] Received request cmpl-1: prompt: '{s}', params: SamplingParams(n=1), prompt_token_ids: [1, 2]",
