@@ -262,6 +262,21 @@ def code(
     raise typer.Exit(0 if known else 1)
 
 
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)
+def collect(
+    ctx: typer.Context,
+    emit_script: Annotated[bool, typer.Option("--emit-script", help="Print the program alone, to be copied to a server.")] = False,
+) -> None:
+    """Gather on this node what a triage wants, with a manifest of what was missing."""
+    from forensics import collect as script
+    from forensics.terminal import Output
+
+    if emit_script:
+        Output().data(Path(script.__file__).read_bytes())
+        return
+    raise typer.Exit(script.main(ctx.args, "dsforensics collect"))
+
+
 @app.command()
 def redact(
     bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Archive, folder, file, or - for standard input.")],

@@ -57,8 +57,8 @@ def compare(corpus: Path) -> int:
 
 def speed(megabytes: int) -> int:
     lines = [
-        f"[INFO] RUNTIME({800 + k % 8},python3):2026-03-12-14:{k // 3600 % 60:02d}:{k // 60 % 60:02d}.{k % 1000:03d}.{k * 7 % 1000:03d} [engine.cc:{k % 900}]{k}"
-        f" Submit:task {k} stream {k % 64} done, cost {k % 977} us\n"
+        f"[INFO] RUNTIME({800 + k % 8},python3):2026-03-12-14:{k // 3600 % 60:02d}:{k // 60 % 60:02d}.{k % 1000:03d}.{k * 7 % 1000:03d} "
+        f"[engine.cc:{k % 900}]{k} Submit:task {k} stream {k % 64} done, cost {k % 977} us\n"
         if k % 20
         else f"[ERROR] HCCL({800 + k % 8},python3):2026-03-12-14:31:07.803.514 [rank.cc:12][88]server[10.1.{k % 8}.{k % 250}] device[{k % 8}] lost\n"
         for k in range(200_000)
