@@ -86,6 +86,9 @@ def triage(
     verbose: VerboseOption = False,
     no_color: NoColorOption = False,
     progress: Annotated[Optional[bool], typer.Option("--progress/--no-progress", help="Show progress. Default: on a terminal.")] = None,
+    baseline: Annotated[
+        Optional[str], typer.Option("--baseline", metavar="GOOD", help="Bundle of a good run: show what differs, and weigh it.")
+    ] = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace users, hosts, addresses and secrets in the report; the case keeps its lines.")
     ] = False,
@@ -111,6 +114,7 @@ def triage(
         workers=workers,
         index=not no_index,
         force=force,
+        baseline=baseline,
         max_bytes=ask.byte_count(max_bytes, "--max-bytes") if max_bytes else None,
         max_members=max_members,
         max_depth=max_depth,

@@ -36,6 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Store all lines, so that they can be searched and asked by SQL."""
     force: bool = False
     """Replace a case folder that belongs to another bundle."""
+    baseline: str | None = None
+    """Bundle of a good run that this one is compared with."""
     max_bytes: int | None = None
     """Unpacked bytes at which reading stops; None here and below: the reader's own default."""
     max_members: int | None = None

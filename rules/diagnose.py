@@ -37,10 +37,12 @@ def diagnose(
     facts: Sequence[FactRow] = (),
     metrics: Sequence[MetricRow] = (),
     onset: int | None = None,
+    before: frozenset[str] | None = None,
 ) -> Conclusion:
     """Ranked diagnoses of one incident.
 
-    `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
+    `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line;
+    `before`: rules that hold in a good run too, where there is one to compare with.
     Deterministic: depends on the arguments only, not on their order."""
     evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
     findings = evaluator.findings(rules)
@@ -48,12 +50,14 @@ def diagnose(
     graph = causes.edges(findings)
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
-    return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted)
+    return Conclusion(findings, graph, _ranked(findings, graph, onset, before), evaluator.noise, fired, evaluator.exhausted)
 
 
-def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None) -> list[Diagnosis]:
+def _ranked(
+    findings: list[Finding], graph: list[causes.Edge], onset: int | None, before: frozenset[str] | None = None
+) -> list[Diagnosis]:
     """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all."""
-    weights = {n: confidence.weigh(findings[n], onset) for n in causes.roots(findings, graph)}
+    weights = {n: confidence.weigh(findings[n], onset, before) for n in causes.roots(findings, graph)}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:

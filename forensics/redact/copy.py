@@ -26,7 +26,7 @@ from forensics.archive.ledger import Lost
 from forensics.bundle import Bundle, Limits, Member
 from forensics.errors import CaseError, ForensicsError, UsageError
 from forensics.origin import of_path
-from forensics.redact.engine import Learned, Learner, Redactor, Seen
+from forensics.redact.engine import Learner, Redactor, Seen
 from forensics.redact.names import Names
 from forensics.safe_text import safe
 from forensics.several import Several
@@ -87,9 +87,8 @@ def target_of(source: str, out: str | None) -> Path:
     return Path(out)
 
 
-def learn(bundle: Bundle | Several, protected: frozenset[str], on_progress: OnProgress | None = None) -> Learned:
-    """First reading: what names there are. Of a bundle that has not been read yet."""
-    learner = Learner(protected)
+def learn(bundle: Bundle | Several, learner: Learner, on_progress: OnProgress | None = None) -> None:
+    """First reading of a bundle: what names there are."""
     for member in bundle.members():
         if on_progress is not None:
             on_progress("learn", bundle.compressed_read, bundle.size, member.path)
@@ -101,7 +100,6 @@ def learn(bundle: Bundle | Several, protected: frozenset[str], on_progress: OnPr
             learner.read(block)
             if on_progress is not None:
                 on_progress("learn", bundle.compressed_read, bundle.size, member.path)
-    return learner.learned
 
 
 def copy(
@@ -123,9 +121,10 @@ def copy(
     bundles: list[Bundle] = []
     try:
         bundles.append(Bundle(source, limits, scratch))
-        learned = learn(bundles[0], protected, on_progress)
+        learner = Learner(protected)
+        learn(bundles[0], learner, on_progress)
         bundles.append(bundles[0].reopen())
-        redactor = Redactor(Names(key), learned, listing)
+        redactor = Redactor(Names(key), learner.learned, listing)
         if target is None:
             return _copied(bundles[1], redactor, None, scratch, "", on_progress)
         half = scratch / "copy"

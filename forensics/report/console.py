@@ -10,14 +10,17 @@ from forensics.report.page import Look, Page
 from forensics.report.strings import of, say
 from forensics.report.words import (
     chain,
+    changed_rows,
     confirmation,
     counts,
     coverage_words,
     environment,
     lost_members,
     named,
+    novel_rows,
     of_note,
     place,
+    rate_rows,
     reason,
     scope_words,
     verdict,
@@ -26,8 +29,8 @@ from forensics.result import Triage, Unexplained
 from rules.model import Diagnosis, Evidence
 
 LEVEL_STYLES = {"high": "red", "medium": "yellow", "low": "dim"}
-FEW, SOME = 5, 8
-"""How many of a list are shown without --verbose."""
+FEW, SOME, NOVEL = 5, 8, 10
+"""How many of a list are shown without --verbose; NOVEL: of the lines that a good run does not have."""
 
 
 def render(triage: Triage, look: Look) -> str:
@@ -42,6 +45,7 @@ def render(triage: Triage, look: Look) -> str:
         page.blank()
         page.put(say(look.lang, verdict(triage)), "bold")
         _nothing_fits(page, triage, clock)
+    _baseline(page, triage, clock)
     _foot(page, triage)
     return page.text()
 
@@ -137,6 +141,21 @@ def _nothing_fits(page: Page, triage: Triage, clock: Clock) -> None:
 
 def _shape(shape: Unexplained) -> tuple[str, str]:
     return f"{shape.count} ×  {place(shape.file, shape.line)}", (shape.text or shape.shape).strip()
+
+
+def _baseline(page: Page, triage: Triage, clock: Clock) -> None:
+    """What differs from the good run."""
+    lang, baseline = page.look.lang, triage.baseline
+    if baseline is None:
+        return
+    page.blank()
+    page.put(say(lang, "baseline", name=baseline.name, lines=number(baseline.lines, lang)), "bold")
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+        page.put(say(lang, "same"), indent=2)
+    _listed(page, say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang), NOVEL)
+    _listed(page, say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang), SOME)
+    _listed(page, say(lang, "more-often"), rate_rows(baseline.more, lang), FEW)
+    _listed(page, say(lang, "gone"), rate_rows(baseline.gone, lang), FEW)
 
 
 def _foot(page: Page, triage: Triage) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from forensics.errors import CaseError
 from forensics.report.figures import iso
-from forensics.result import Triage
+from forensics.result import Baseline, ChangedRate, Triage
 from forensics.safe_text import json_quiet, safe, whole
 from rules.model import Diagnosis, Evidence, Text
 
@@ -67,6 +67,38 @@ def report(triage: Triage) -> dict[str, Any]:
             ],
         },
         "notes": [note.en for note in triage.notes],
+        **({} if triage.baseline is None else {"baseline": _baseline(triage.baseline)}),
+    }
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    def rates(found: list[ChangedRate]) -> list[dict[str, Any]]:
+        return [
+            {"text": r.text, "before": r.before, "after": r.after, "expected": r.expected, "file": r.file, "line": r.line} for r in found
+        ]  # fmt: skip
+
+    return {
+        "name": baseline.name,
+        "sha256": baseline.sha256,
+        "files": baseline.files,
+        "lines": baseline.lines,
+        "novel": [
+            {
+                "text": n.text,
+                "count": n.count,
+                "file": n.file,
+                "line": n.line,
+                "time": iso(n.ts),
+                "node": n.node or None,
+                "device": n.device,
+                "was": n.was or None,
+            }
+            for n in baseline.novel
+        ],
+        "novel_total": baseline.novel_total,
+        "changed": [{"name": c.name, "before": c.before, "after": c.after, "file": c.file, "line": c.line} for c in baseline.changed],
+        "more": rates(baseline.more),
+        "gone": rates(baseline.gone),
     }
 
 

@@ -7,14 +7,17 @@ from forensics.report.page import Look
 from forensics.report.strings import of, say
 from forensics.report.words import (
     chain,
+    changed_rows,
     confirmation,
     counts,
     coverage_words,
     environment,
     lost_members,
     named,
+    novel_rows,
     of_note,
     place,
+    rate_rows,
     reason,
     scope_words,
     verdict,
@@ -44,6 +47,7 @@ def render(triage: Triage, look: Look) -> str:
         parts.append(f"**{say(lang, verdict(triage))}**")
         firsts = [f"{place(f.file, f.line)}  {clock.time(f.ts)}  {f.text.strip()}" for f in triage.first_errors]
         parts += _block(say(lang, "first-errors"), firsts, look)
+    parts += _baseline(triage, look, clock)
     parts += _foot(triage, look)
     return "\n\n".join(parts) + "\n"
 
@@ -79,6 +83,25 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
     if rule.references:
         titles = "; ".join(" · ".join(prose(part) for part in (r.title, r.id) if part) for r in rule.references)
         parts.append(f"**{say(lang, 'see')}** {titles}")
+    return parts
+
+
+def _baseline(triage: Triage, look: Look, clock: Clock) -> list[str]:
+    lang, baseline = look.lang, triage.baseline
+    if baseline is None:
+        return []
+    parts = [f"## {say(lang, 'baseline', name=code_span(baseline.name), lines=number(baseline.lines, lang))}"]
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+        parts.append(say(lang, "same"))
+    sections = (
+        (say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang)),
+        (say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang)),
+        (say(lang, "more-often"), rate_rows(baseline.more, lang)),
+        (say(lang, "gone"), rate_rows(baseline.gone, lang)),
+    )
+    for title, rows in sections:
+        for heading, *body in [_block(title, [f"{lead}  {text}".rstrip() for lead, text in rows], look)] if rows else []:
+            parts += [f"#{heading}", *body]
     return parts
 
 

@@ -256,7 +256,11 @@ def test_the_script_is_one_file_of_standard_library_for_old_pythons(server: Serv
     ("listing", "table", "found"),
     [
         ("\tNPU ID : 0\n\tChip Count : 1\n\tNPU ID : 4\n", "", {0: [0], 4: [0]}),
-        ("NPU ID  Chip ID  Chip Logic ID  Chip Phy-ID  Chip Name\n2   0   4   4   Ascend910\n2   1   5   5   Ascend910\n2   2   -   -   Mcu\n", "", {2: [0, 1]}),
+        (
+            "NPU ID  Chip ID  Chip Logic ID  Chip Phy-ID  Chip Name\n2   0   4   4   Ascend910\n2   1   5   5   Ascend910\n2   2   -   -   Mcu\n",
+            "",
+            {2: [0, 1]},
+        ),
         ("NPU ID   Chip ID   Chip Logic ID   Chip Name\n0   0   0   910B3\n0   1   -   Mcu\n1   0   1   910B3\n", "", {0: [0], 1: [0]}),
         ("", TABLE, {0: [0], 1: [0]}),
         ("garbage", "more of it", {}),
