@@ -33,7 +33,7 @@ TEXT = 1000
 _BAR = b"\xe2\x96\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f"
 _VARIABLE = bytes(b for b in range(256) if not (0x67 <= b <= 0x7A or 0x47 <= b <= 0x5A or b >= 0x80) or b in _BAR)
 """All but the letters from g on and other scripts; bars of progress are no text either."""
-_NEGATIVE = tuple(b" -%d" % digit for digit in range(10))
+_NEGATIVE = re.compile(rb" -(?=[0-9])")
 _DROPPED = _VARIABLE.replace(b"\n", b"")
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -42,9 +42,8 @@ def skeletons(data: bytes) -> list[bytes]:
     """The shape of each line; of the lines of a progress bar, which share one, the first."""
     if b"\x1b" in data:
         data = _ANSI.sub(b"", data)
-    for digit in _NEGATIVE:
-        if digit in data:
-            data = data.replace(digit, b"\xff")
+    if b" -" in data:
+        data = _NEGATIVE.sub(b"\xff", data)
     return data.translate(None, _DROPPED).split(b"\n")
 
 

@@ -129,7 +129,7 @@ def prompt(match: re.Match[bytes]) -> bool:
     return bool(value) and not NO_SECRET.fullmatch(value) and not _NUMBER.fullmatch(value) and not value.startswith(b"<redacted")
 
 
-_TALK = re.compile(rb"\bprompt|\"role\\?\"|Received request|CompletionOutput|\"choices\\?\"|Generated text", re.IGNORECASE)
+_TALK = re.compile(rb"\bprompt|[\"']role\\?[\"']|Received request|CompletionOutput|\"choices\\?\"|Generated text", re.IGNORECASE)
 
 
 def talk(match: re.Match[bytes]) -> bool:

@@ -88,6 +88,8 @@ class Names:
         self._key = key
         self._made: dict[tuple[str, str], str] = {}
         self._networks: dict[str, int] = {}
+        self._taken: set[int] = set()
+        self._orders: dict[str, bytes] = {}
 
     def digest(self, kind: str, value: str) -> bytes:
         return hmac.new(self._key, f"{kind}\0{value}".encode("utf-8", "surrogateescape"), hashlib.sha256).digest()
@@ -100,12 +102,11 @@ class Names:
     def _network(self, network: str) -> int:
         known = self._networks.get(network)
         if known is None:
-            taken = set(self._networks.values())
             known = int.from_bytes(self.digest("net", network)[:4], "big") % len(NETWORKS)
-            for _ in range(len(NETWORKS)):  # where all are taken, one has to serve twice
-                if known not in taken:
-                    break
-                known = (known + 1) % len(NETWORKS)
+            if len(self._taken) < len(NETWORKS):  # where all are taken, one has to serve twice
+                while known in self._taken:
+                    known = (known + 1) % len(NETWORKS)
+            self._taken.add(known)
             self._networks[network] = known
         return known
 
@@ -146,7 +147,9 @@ class Names:
             return value
         network, last = ".".join(parts[:3]), int(parts[3])
         if last not in (0, 255):  # in a network each host gets another number; the network's own and the broadcast stay what they are
-            order = sorted(range(1, 255), key=lambda number: self.digest("last", f"{network}.{number}"))
+            order = self._orders.get(network)
+            if order is None:
+                order = self._orders[network] = bytes(sorted(range(1, 255), key=lambda number: self.digest("last", f"{network}.{number}")))
             last = order[last - 1]
         return f"{str(NETWORKS[self._network(network)].network_address).rpartition('.')[0]}.{last}"
 
@@ -179,13 +182,14 @@ class Names:
         """Letters for letters, digits for digits, hexadecimal for hexadecimal; what stands between stays, and so does a prefix such as `ghp_`."""
         if kind in ("hex", "uuid"):
             stream, low = iter(self._stream("hex", value.lower(), len(value))), "0123456789abcdef"
-            big = value.upper() == value
+            big = value.upper() == value != value.lower()
             out = "".join(low[next(stream) % 16] if char in string.hexdigits else char for char in value)
             return out.upper() if big else out
         lead = _PREFIX.match(value)
         start = lead.end() if lead else 0
         stream = iter(self._stream(kind, value, len(value)))
-        return value[:start] + "".join(_like(char, next(stream)) for char in value[start:])
+        made = (match[0] if len(match[0]) > 1 else _like(match[0], next(stream)) for match in _SIGN.finditer(value, start))
+        return value[:start] + "".join(made)
 
     # ------------------------------------------------------------ the stream
 
@@ -204,6 +208,8 @@ class Names:
 _SIGNS = "abcdefghijkmnpqrtuvwxyzs23456789"
 """Those that are not taken for each other. A word begins with one of the first 23: `node-smi` would be a tool, no node."""
 _KINDS = frozenset({"host", "user", "email", "address", "address6", "mac", "prompt", "ids"})
+_SIGN = re.compile(r"\\.|.", re.DOTALL)
+"""One sign, or an escaped one such as the line end in a key that stands in JSON, which stays."""
 _PREFIX = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[a-z]-|AKIA|ASIA|AIza|LTAI|npm_|pypi-|dckr_pat_|ms-|ssh-\w+ |AAAA|SHA256:)")
 
 
