@@ -7,6 +7,7 @@ forms and all names in one pass of vectorscan, and only the lines it points at a
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -30,7 +31,8 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|\][^\x07\x1b\n]*
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{2,60})-----\r?$", re.MULTILINE)
 _PEM_END = re.compile(rb"-----END [A-Z0-9 ]{2,60}-----")
 _BODY = re.compile(rb"[A-Za-z0-9+/=]{16,}")
-_PATH_EDGE = re.compile(r"[^\w.@-]+")
+_PROFILE = re.compile(r"_\d+_\d{14,17}_ascend_\w+$")
+"""What stands behind the host in the name of a folder of profiles, and says that it is one."""
 
 
 class Seen(msgspec.Struct):
@@ -80,14 +82,16 @@ class _Base:
         return ids, ends
 
 
-def _of_forms() -> tuple[list[tuple[bytes, int]], list[int]]:
+@functools.cache
+def _of_forms() -> tuple[_Base, list[int]]:
+    """The cheap patterns of all forms, and the form of each."""
     expressions, forms = [], []
     for number, form in enumerate(FORMS):
         for cheap in form.cheap:
             flags = hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_CASELESS if form.ignore_case else 0)
             expressions.append((cheap.encode(), flags))
             forms.append(number)
-    return expressions, forms
+    return _Base(expressions), forms
 
 
 def _literal(text: bytes) -> bytes:
@@ -98,8 +102,7 @@ class Learner:
     """First reading: what names there are. `protected`: words, in lower case, that are too common in logs to be anybody's name."""
 
     def __init__(self, protected: frozenset[str] = frozenset()):
-        expressions, self._forms = _of_forms()
-        self._base = _Base(expressions)
+        self._base, self._forms = _of_forms()
         self._protected = protected
         self.learned = Learned()
 
@@ -120,7 +123,7 @@ class Learner:
 
     def node(self, name: str) -> None:
         """A host that the reader of the bundle has recognised, such as by the folder its logs lie in."""
-        raw = name.encode("utf-8", "surrogateescape")
+        raw = _PROFILE.sub("", name).encode("utf-8", "surrogateescape")
         if host_like(raw):
             self._learn(raw, "host")
 
@@ -149,18 +152,17 @@ class Redactor:
     def __init__(self, names: Names, learned: Learned, listing: bool = False):
         self.names = names
         names.settle(learned.networks)
-        expressions, self._forms = _of_forms()
-        self._literals: list[tuple[str, str, int]] = []
-        first = len(expressions)
+        self._base, self._forms = _of_forms()
+        self._literals: list[tuple[str, int]] = []
+        expressions = []
         for value, kind in sorted(learned.values.items()):
             if names.of(kind, value) == value:
                 continue
             flags = hyperscan.HS_FLAG_CASELESS if kind == "host" else 0
             raw = value.encode("utf-8", "surrogateescape")
             expressions.append((_literal(raw), flags))
-            self._literals.append((value, kind, len(raw)))
-        self._first = first
-        self._base = _Base(expressions)
+            self._literals.append((kind, len(raw)))
+        self._known = _Base(expressions) if expressions else None
         self.counts: dict[str, int] = {}
         self.seen: dict[tuple[str, str], Seen] | None = {} if listing else None
         self._inside = False
@@ -202,7 +204,12 @@ class Redactor:
     def _spans(self, data: bytes) -> list[tuple[int, int, str, str, str]]:
         """(start, end, form, kind, value), in order, none overlapping: the longer one wins, of the other its rest is replaced."""
         raw: list[tuple[int, int, str, str]] = []
-        for form, match in _matches(self._base, self._forms, data, self._first, raw, self._literals):
+        if self._known is not None:
+            for number, end in zip(*self._known.ends(data), strict=True):
+                kind, size = self._literals[number]
+                if not _within_word(data, end - size, end):
+                    raw.append((end - size, end, f"known-{kind}", kind))
+        for form, match in _matches(self._base, self._forms, data):
             for group, kind in form.parts.items():
                 start, end = match.span(group)
                 if start >= 0 and end > start:
@@ -270,22 +277,12 @@ def plain(data: bytes) -> bytes:
     return data.replace(b"\0", b"") if b"\0" in data else data
 
 
-def _matches(
-    base: _Base, forms: list[int], data: bytes, first: int = 1 << 30, literals_to: list[tuple[int, int, str, str]] | None = None,
-    literals: list[tuple[str, str, int]] | None = None,
-) -> Iterable[tuple[Form, re.Match[bytes]]]:
-    """Every match of a form in a block. Learned names, whose expressions are numbered from `first`, are added to `literals_to` as spans."""
+def _matches(base: _Base, forms: list[int], data: bytes) -> Iterable[tuple[Form, re.Match[bytes]]]:
+    """Every match of a form in a block."""
     ids, ends = base.ends(data)
     if not ids:
         return
     numbers, stops = np.array(ids, np.int64), np.array(ends, np.int64)
-    if literals_to is not None and literals is not None:
-        known = numbers >= first
-        for number, end in zip(numbers[known].tolist(), stops[known].tolist(), strict=True):
-            _, kind, size = literals[number - first]
-            if not _within_word(data, end - size, end):
-                literals_to.append((end - size, end, f"known-{kind}", kind))
-        numbers, stops = numbers[~known], stops[~known]
     breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
     lines = np.searchsorted(breaks, np.maximum(stops - 1, 0), side="left")
     which = np.array(forms, np.int64)[numbers]

@@ -108,7 +108,7 @@ _PUBLIC = re.compile(
     rb"|openeuler\.org|quay\.io|docker\.(?:com|io)|vllm\.ai|readthedocs\.io|python\.org|kernel\.org|debian\.org|ubuntu\.com|aliyun\.com"
     rb"|tsinghua\.edu\.cn|w3\.org|apache\.org|json-schema\.org|example\.(?:com|org|net)|wandb\.ai|openai\.com|anthropic\.com|google\.com"
     rb"|googleapis\.com|stackoverflow\.com|nvidia\.com|ray\.io|kubernetes\.io|k8s\.io|xmlsoap\.org|bit\.ly|aka\.ms|microsoft\.com"
-    rb"|pydantic\.dev|pypa\.io)",
+    rb"|x-k8s\.io|hami\.io|volcano\.sh|pydantic\.dev|pypa\.io)",
     re.IGNORECASE,
 )
 """Sites that everybody knows."""

@@ -20,9 +20,12 @@ from hypothesis import strategies as st
 
 from forensics.bundle import Bundle
 from forensics.errors import UnreadableBundle, UsageError
+from forensics.options import Options
+from forensics.pipeline import run
 from forensics.redact import copy
 from forensics.redact.engine import Learner, Redactor
 from forensics.redact.names import NETWORKS, Names, load_key
+from forensics.report import data
 from tests.unit.planted import forms, plant
 
 KEY = b"k" * 32
@@ -245,6 +248,37 @@ def test_what_was_read_once_is_the_same_bundle_again(tmp_path: Path) -> None:
     copy.copy(str(tmp_path / "a.log"), tmp_path / "one.tar.zst", KEY)
     with Bundle(tmp_path / "one.tar.zst") as bundle:
         assert sorted(member.path for member in bundle.members()) == ["a.log", copy.MANIFEST]
+
+
+def test_folders_of_profiles_keep_what_tells_that_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "b" / "atlas-k71_20000_20251127120000123_ascend_pt"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b" / "node-k72_20000_20251127120000123_ascend_pt").mkdir()
+    (tmp_path / "b" / "node-k72_20000_20251127120000123_ascend_pt" / "b.csv").write_text("x,y\n1,2\n")
+    copy.copy(str(tmp_path / "b"), tmp_path / "out.tar", KEY)
+    names = sorted(contents(tmp_path / "out.tar"))
+    assert all(name.split("/")[0].endswith("_20000_20251127120000123_ascend_pt") for name in names if name.endswith(".csv"))
+    assert not any("node-k72" in name for name in names)
+
+
+def test_the_report_of_triage_is_redacted_and_says_the_same(tmp_path: Path) -> None:
+    plog = "[ERROR] HCCL(88,python3):2026-03-12-14:31:07.803.514 [rank.cc:12][88]server[10.77.3.9] timeout, retCode=0x7bc83\n"
+    folder = tmp_path / "atlas-logs" / "node-k71"
+    folder.mkdir(parents=True)
+    (folder / "plog-88_20260312143107803.log").write_text(plog)
+    (folder / "messages").write_text("Mar 12 14:31:07 atlas-k71 kernel: [1.1] [ascend] [ERROR] [devdrv] [f 88] <k:1:1> lost (dev_id=1)\n")
+    (folder / "env.txt").write_text("HCCL_IF_IP=10.77.3.9\nHF_TOKEN=hf_abcdefghijklmnopqrstuv\nASCEND_HOME_PATH=/home/alice7/Ascend/latest\n")
+    work = run([str(tmp_path / "atlas-logs")], Options(out=str(tmp_path / "x.case"), index=False), None)
+    try:
+        before, after = work.triage, work.redacted()
+    finally:
+        work.close()
+    text = data.encode(data.report(after)).decode()
+    assert not [secret for secret in ("10.77.3.9", "k71", "alice7", "hf_abc") if secret in text]
+    assert [d.finding.rule.id for d in before.diagnoses] == [d.finding.rule.id for d in after.diagnoses]
+    assert [d.confidence for d in before.diagnoses] == [d.confidence for d in after.diagnoses] and after.case == ""
+    assert [(c.code, c.count) for c in before.codes] == [(c.code, c.count) for c in after.codes] and before.bundle.nodes == ["node-k71"]
 
 
 def test_python_is_enough_to_run_it() -> None:
