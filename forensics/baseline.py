@@ -60,15 +60,14 @@ class Good:
         self.counted = counted
 
 
-def read(source: str, rules: RuleSet, scanner: Scanner, workers: int | None = None, zone: int | None = None) -> Good:
-    """Scan the good run at `source`. Raises ForensicsError where it cannot be read."""
-    with Bundle(source) as bundle:
-        scan = ingest.scan(bundle, scanner, workers, zone)
-        onset = min((first.ts for first in scan.first_errors if first.ts is not None), default=None)
-        found = diagnose(rules, scanner.leaves, scan.hits, scan.counts, scan.facts, scan.metrics, onset)
-        with bundle.reopen() as again:
-            counted = shapes.count(again, workers)
-        return Good(bundle, scan, counted, frozenset(finding.rule.id for finding in found.findings))
+def read(bundle: Bundle, rules: RuleSet, scanner: Scanner, workers: int | None = None, zone: int | None = None) -> Good:
+    """Scan the bundle of the good run. Raises ForensicsError where it cannot be read."""
+    scan = ingest.scan(bundle, scanner, workers, zone)
+    onset = min((first.ts for first in scan.first_errors if first.ts is not None), default=None)
+    found = diagnose(rules, scanner.leaves, scan.hits, scan.counts, scan.facts, scan.metrics, onset)
+    with bundle.reopen() as again:
+        counted = shapes.count(again, workers)
+    return Good(bundle, scan, counted, frozenset(finding.rule.id for finding in found.findings))
 
 
 def compare(good: Good, scan: ingest.Scan, counted: shapes.Counted) -> Baseline:

@@ -819,7 +819,15 @@ def complain(text: str) -> None:
         sys.stderr.flush()
 
 
+def stop(number: int, frame: object) -> None:
+    """The session ends: as if by hand, so that nothing is left behind."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is signal.SIG_DFL:  # under nohup the run goes on
+            signal.signal(ending, stop)
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -129,7 +129,7 @@ def _triaged(
         if on_progress is not None:
             on_progress(Progress("read", bundle.compressed_read, bundle.size, lines, what))
 
-    good = _good_run(options, rules, scanner, offset)
+    good = _good_run(options, rules, scanner, offset, case)
     early = _Early(rules, scanner, on_progress) if on_progress is not None else None
     found = ingest.scan(bundle, scanner, options.workers, offset, early, report)
     found.hits = _within(found.hits, options, offset)
@@ -244,14 +244,15 @@ def _digest(rules: RuleSet, options: Options, good: str) -> str:
 # ---------------------------------------------------------------- the good run
 
 
-def _good_run(options: Options, rules: RuleSet, scanner: scan.Scanner, offset: int | None) -> Good | None:
+def _good_run(options: Options, rules: RuleSet, scanner: scan.Scanner, offset: int | None, case: Case) -> Good | None:
     if options.baseline is None:
         return None
     from forensics import baseline
 
     if options.baseline == "-":
         raise UsageError("--baseline wants an archive, a folder or a file; standard input is read once only.")
-    return baseline.read(options.baseline, rules, scanner, options.workers, offset)
+    with Bundle(options.baseline, _limits(options), case.scratch, case.folder) as bundle:
+        return baseline.read(bundle, rules, scanner, options.workers, offset)
 
 
 def _differences(good: Good, bundle: Bundle | Several, found: ingest.Scan, options: Options) -> Baseline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -228,6 +229,21 @@ def test_the_archive_is_packed_as_its_name_says_and_stands_alone(server: Server,
         head = (server.folder / name).read_bytes()[:4]
     assert {"logs.tar": b"node", "logs.tar.zst": b"\x28\xb5\x2f\xfd"}.get(name, b"\x1f\x8b\x08\x00") == head
     assert not list(server.folder.glob("*.part-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing_behind(server: Server, number: signal.Signals) -> None:
+    server.tool("npu-smi", "#!/bin/sh\necho x > started\nexec sleep 77\n")
+    run = subprocess.Popen(
+        [sys.executable, str(SCRIPT), "-o", "x.tar.gz"], cwd=server.folder, stderr=subprocess.PIPE, text=True,
+        env={**environment(), "PATH": f"{server.tools}:/usr/bin:/bin"}, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not (server.folder / "started").exists():
+        time.sleep(0.02)
+    run.send_signal(number)
+    _, error = run.communicate(timeout=20)
+    assert run.returncode == 130 and "nothing is left behind" in error and "Traceback" not in error
+    assert not list(server.folder.glob("x.tar.gz*"))
 
 
 def test_an_archive_that_is_there_is_not_overwritten(server: Server) -> None:
