@@ -62,7 +62,8 @@ SECRET_OPTION = re.compile(
 )
 COUNTS = re.compile(r"(?:max|num|eos|bos|pad|min|batched)[\w-]*tokens?|tokens(?=[=\s\0])", re.IGNORECASE)
 
-CARD_QUERIES = ("board", "health", "ecc", "usages", "memory", "temp", "power", "common", "pcie-err", "current-fault-event", "sys-time", "proc-mem")
+CARD_QUERIES = ("board", "health", "ecc", "usages", "memory", "temp", "power", "common", "pcie-err", "current-fault-event", "sys-time", "proc-mem",
+                "hccs", "spod-info")  # fmt: skip
 """`npu-smi info -t ...` of each card; of each chip where the card's answer asks for one."""
 CHIP_QUERIES = frozenset({"health", "pcie-err", "sys-time", "proc-mem", "hccs", "spod-info", "current-fault-event"})
 PORT_QUERIES = ("-link", "-link_stat", "-stat", "-net_health", "-ip", "-gateway", "-optical", "-tls", "-lldp", "-pfc", "-speed", "-cdr", "-netdetect")
@@ -453,6 +454,17 @@ class Collector:
                     parts.append(b"cat /proc/%d/%s\n%s\n\n" % (process.pid, name.encode(), stream.read(64 * KIB)))
             if parts:
                 self.archive.text("host/process-%d.txt" % process.pid, b"".join(parts))
+        for path in dict.fromkeys(self._rank_tables()):
+            self.archive.file(path, "env/" + os.path.basename(path), "rank table")
+
+    def _rank_tables(self) -> Iterator[str]:
+        """Files that jobs read the addresses of their ranks from; of a container, inside it."""
+        for process in self.processes:
+            for name, value in process.environment:
+                if name in ("RANK_TABLE_FILE", "RANKTABLEFILE", "MIES_CONFIG_JSON_PATH") and value.startswith("/"):
+                    inside = os.path.join(process.folder, "root") + value
+                    if os.path.isfile(inside) or os.path.isfile(value):
+                        yield inside if os.path.isfile(inside) else value
 
     def _kernel(self) -> None:
         """The kernel's messages by both clocks: seconds since boot, and wall time."""

@@ -179,8 +179,11 @@ def test_old_files_links_and_what_is_no_log_stay_behind(server: Server) -> None:
 
 def test_the_jobs_environment_is_taken_and_secrets_are_not(server: Server) -> None:
     server.put("srv/log/debug/plog/plog-5_20260312143107803.log", PLOG)
+    table = server.put("srv/hccl.json", '{"status": "completed"}')
     server.process(
-        2106, {"ASCEND_PROCESS_LOG_PATH": str(server.root / "srv/log"), "HF_TOKEN": "hf_geheim", "VLLM_USE_V1": "1", "OTHER": "x"},
+        2106,
+        {"ASCEND_PROCESS_LOG_PATH": str(server.root / "srv/log"), "RANK_TABLE_FILE": str(table),
+        "HF_TOKEN": "hf_geheim", "VLLM_USE_V1": "1", "OTHER": "x"},
         ["vllm", "serve", "--api-key", "geheim2", "--max-num-batched-tokens", "4096", "--hf-token=geheim3"],
     )  # fmt: skip
     server.tool("ps", "#!/bin/sh\necho 'python x.py --password geheim4 --port 80'\n")
@@ -191,6 +194,7 @@ def test_the_jobs_environment_is_taken_and_secrets_are_not(server: Server) -> No
     text = files["node-atlas-k71/env/env-2106.txt"].decode()
     assert "VLLM_USE_V1=1" in text and "HF_TOKEN=***" in text and "OTHER" not in text and "--max-num-batched-tokens 4096" in text
     assert any(name.endswith("process_log/debug/plog/plog-5_20260312143107803.log") for name in files)
+    assert files["node-atlas-k71/env/hccl.json"] == b'{"status": "completed"}'
     assert files["node-atlas-k71/containers/container-0123456789ab.log"] == b"log line\n"
     everything = b"\n".join(data for name, data in files.items())
     assert b"geheim" not in everything and b"--port 80" in everything and b"ASCEND_VISIBLE_DEVICES=0" in everything
