@@ -348,13 +348,20 @@ class Collector:
             self.stuck[command[0]] = self.stuck.get(command[0], 0) + 1
         return answer
 
-    def answers(self, path: str, what: str, commands: list[list[str]], hide: bool = False) -> list[Answer]:
-        """The answers of several commands in one file, each under its command; a line of the manifest for each."""
+    def answers(self, path: str, what: str, commands: list[list[str]], hide: bool = False, failures: bool = False) -> list[Answer]:
+        """The answers of several commands in one file, each under its command; a line of the manifest for each.
+
+        `failures`: keep what a command says that fails, which of npu-smi is evidence; of others, such as a docker without a daemon, it
+        tells of this machine and nothing of the incident: its first line goes into the manifest. `hide`: leave out passwords."""
         parts, all_answers = [], []
         for command in commands:
             answer = self.ask(command)
             all_answers.append(answer)
             shown = " ".join(command)
+            if answer.status == "failed" and not failures:
+                first = masked(answer.output.decode("utf-8", "replace").strip().split("\n")[0][:200])
+                self.archive.note("", what, shown, "failed", answer.reason + (": " + first if first else ""), 0, answer.seconds)
+                continue
             self.archive.note(path if answer.output else "", what, shown, answer.status, answer.reason, len(answer.output), answer.seconds)
             if answer.output or answer.status in ("timeout", "failed"):
                 output = masked(answer.output.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape") if hide else answer.output
@@ -368,7 +375,7 @@ class Collector:
     # ------------------------------------------------------------ the cards
 
     def _npu_smi(self) -> None:
-        first = self.answers("npu-smi.txt", "card state", [["npu-smi", "info"], ["npu-smi", "info", "-l"], ["npu-smi", "info", "-m"]])
+        first = self.answers("npu-smi.txt", "card state", [["npu-smi", "info"], ["npu-smi", "info", "-l"], ["npu-smi", "info", "-m"]], failures=True)
         if first[0].status == "missing":
             return
         self.npu = self.npu or first[0].status == "collected"
@@ -381,14 +388,15 @@ class Collector:
                     commands += [["npu-smi", "info", "-t", query, "-i", str(card), "-c", str(chip)] for chip in chip_numbers]
                 else:
                     commands.append(["npu-smi", "info", "-t", query, "-i", str(card)])
-        self.answers("npu-smi-queries.txt", "card queries", commands)
+        self.answers("npu-smi-queries.txt", "card queries", commands, failures=True)
 
     def _hccn_tool(self) -> None:
         if tool("hccn_tool") is None:
             self.archive.note("", "device network ports", "hccn_tool", "missing", "hccn_tool is not installed here")
             return
         devices = device_numbers(self.root) or list(range(sum(map(len, self.chips.values())) or 8))
-        self.answers("hccn_tool.txt", "device network ports", [["hccn_tool", "-i", str(n), query, "-g"] for query in PORT_QUERIES for n in devices])
+        self.answers("hccn_tool.txt", "device network ports", [["hccn_tool", "-i", str(n), query, "-g"] for query in PORT_QUERIES for n in devices],
+                     failures=True)  # fmt: skip
 
     def _device(self) -> None:
         """What msnpureport exports: slog, host_kernel.log, the black boxes."""
@@ -472,7 +480,7 @@ class Collector:
             answer = self.ask(command)
             where = path if answer.output else ""
             self.archive.note(where, "kernel log", " ".join(command), answer.status, answer.reason, len(answer.output), answer.seconds)
-            if answer.output:
+            if answer.output and answer.status != "failed":
                 self.archive.text(path, answer.output)
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
         answer = self.ask(["journalctl", "--no-pager", "-q", "-o", "short-iso", "--since", since], 60)
@@ -809,7 +817,7 @@ def manifest(collector: Collector, host: str, begin: float) -> bytes:
         "schema": SCHEMA, "tool": VERSION, "host": host, "npu": collector.npu, "root": os.geteuid() == 0,
         "begin": time.strftime(clock, time.localtime(begin)), "end": time.strftime(clock), "items": collector.archive.items,
     }  # fmt: skip
-    return (json.dumps(value, indent=1, ensure_ascii=True) + "\n").encode()
+    return (json.dumps(value, indent=2, ensure_ascii=True) + "\n").encode()
 
 
 def report(archive: Archive, collector: Collector, out: str) -> None:

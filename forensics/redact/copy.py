@@ -193,7 +193,7 @@ class Reader:
     def blocks(self) -> Iterator[bytes]:
         head = _read(self._member, HEAD)
         seen = registry.classify(self._member.path, head)
-        if seen.kind == "binary" and not head.startswith(b"{"):
+        if seen.kind == "binary" and not head.startswith(b"{"):  # a report or manifest is none for a triage, but text
             self.binary = True
             return
         form = transcode.form(seen.encoding, head)
@@ -289,7 +289,7 @@ def _manifest(done: Copied) -> bytes:
         "left_out": [{"path": one.path, "reason": one.reason} for one in done.left_out],
         "remark": "Pseudonyms are keyed; the key is not in this archive.",
     }
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
 
 
 def _umask() -> int:

@@ -81,6 +81,8 @@ def secret(match: re.Match[bytes]) -> bool:
 
 def serial(match: re.Match[bytes]) -> bool:
     value = match["v"]
+    if re.fullmatch(rb"\d+/\d+", value):  # `Serial: 8250/16550 driver`
+        return False
     return re.search(rb"\d", value) is not None and not (value.isdigit() and len(value) < 7) and value.lower() not in (b"0000000000", b"unknown")
 
 

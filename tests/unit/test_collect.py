@@ -136,6 +136,20 @@ def test_queries_ask_each_card_and_stand_under_their_commands(server: Server) ->
     assert "does not support querying" in text
 
 
+def test_what_other_tools_say_when_they_fail_is_no_evidence(server: Server, tmp_path: Path) -> None:
+    complaint = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+    server.tool("docker", f"#!/bin/sh\necho '{complaint}'; exit 1\n")
+    (server.root / "home/alice/ascend/log/debug/plog/plog-2106_20260312143107803.log").unlink()
+    files, manifest, _ = server.run()
+    reasons = [item["reason"] for item in manifest["items"] if item["source"] == "docker ps -a --no-trunc"]
+    assert reasons[0].startswith("exit status 1: Cannot connect to the Docker daemon")
+    assert not any(b"Docker daemon" in data for name, data in files.items() if not name.endswith("manifest.json"))
+    work = pipeline.run([str(tmp_path / "logs.tar.gz")], Options(out=str(tmp_path / "x.case"), index=False), None)
+    work.close()
+    assert not [d.finding.rule.id for d in work.triage.diagnoses if d.finding.rule.layer == "application"]
+    assert next(m.kind for m in work.triage.coverage.members if m.path.endswith("manifest.json")) == "binary"
+
+
 def test_a_tool_that_hangs_costs_its_time_limit_twice_and_is_named(server: Server) -> None:
     server.tool("npu-smi", "#!/bin/sh\ntrap '' TERM\nsleep 100 & wait; sleep 100\n")
     server.tool("dmesg", "#!/bin/sh\nyes line | head -c 60000000\n")

@@ -118,6 +118,7 @@ def test_what_is_no_secret_of_a_line_stays(form: str) -> None:
         "event_id: [0x80E01801], Node Type=0x70; Node ID=0; Sensor Type=0xc0; event_state=1; assertion=1",
         "Avg prompt throughput: 102.4 tokens/s, Running: 1 reqs",
         "    at c10::Error::Error(c10::SourceLocation, std::string) and at::native::fe::abc",
+        "[    1.204] Serial: 8250/16550 driver, 4 ports, IRQ sharing enabled",
         "0000:82:00.0 Processing accelerators: Huawei device d802 (rev 20)",
         "node0 device 3 rank 3 listens on 127.0.0.1 and 0.0.0.0, mask 255.255.255.0",
         "The error from device(chipId:0, dieId:0), serial number is 9, there is an exception",
