@@ -93,6 +93,12 @@ def triage(
     verbose: VerboseOption = False,
     no_color: NoColorOption = False,
     progress: Annotated[Optional[bool], typer.Option("--progress/--no-progress", help="Show progress. Default: on a terminal.")] = None,
+    baseline: Annotated[
+        Optional[str], typer.Option("--baseline", metavar="GOOD", help="Bundle of a good run: show what differs, and weigh it.")
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace users, hosts, addresses and secrets in the report; the case keeps its lines.")
+    ] = False,
     max_bytes: Annotated[Optional[str], typer.Option(metavar="SIZE", help="Stop reading at so many unpacked bytes, such as 64G.")] = None,
     max_members: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="Read at most so many members.")] = None,
     max_depth: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="Open archives in archives to this depth.")] = None,
@@ -116,6 +122,7 @@ def triage(
         index=not no_index,
         force=force,
         profile=profile,
+        baseline=baseline,
         max_bytes=ask.byte_count(max_bytes, "--max-bytes") if max_bytes else None,
         max_members=max_members,
         max_depth=max_depth,
@@ -130,15 +137,16 @@ def triage(
         stack.callback(work.close)
         if line:
             line.clear()
-        found = work.triage
-        if found.case:
-            write(found, Path(found.case))
+        found = work.redacted() if redact else work.triage
+        folder = work.triage.case
+        if folder:
+            write(found, Path(folder))
         how = look(speech, verbose, no_color)
         emit(found, form, how, Output(), fail_on)
-        if found.case:
+        if folder:
             from forensics.report.web import page
 
-            page.write(found, Path(found.case), how)
+            page.write(found, Path(folder), how)
         for note in work.finish():
             complain(f"dsforensics: {note.en}")
     lost = sum(member.lost for member in found.coverage.members)
@@ -286,6 +294,44 @@ def code(
     text, known = page.render(codes, look(lang, False, no_color))
     Output().text(text)
     raise typer.Exit(0 if known else 1)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)
+def collect(
+    ctx: typer.Context,
+    emit_script: Annotated[bool, typer.Option("--emit-script", help="Print the program alone, to be copied to a server.")] = False,
+) -> None:
+    """Gather on this node what a triage wants, with a manifest of what was missing."""
+    from forensics import collect as script
+    from forensics.terminal import Output
+
+    if emit_script:
+        Output().data(Path(script.__file__).read_bytes())
+        return
+    raise typer.Exit(script.main(ctx.args, "dsforensics collect"))
+
+
+@app.command()
+def redact(
+    bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Archive, folder, file, or - for standard input.")],
+    out: Annotated[
+        Optional[str],
+        typer.Option("--out", "-o", metavar="FILE", help="The copy: .tar.zst, .tar.gz or .tar. Default: ./<bundle name>.redacted.tar.zst"),
+    ] = None,
+    key_file: Annotated[
+        Optional[str], typer.Option(metavar="FILE", help="Key of the pseudonyms, made where there is none: the same key, the same pseudonyms.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="List what would be replaced, with the originals, and write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the copy if it is there already.")] = False,
+    lang: LangOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error; errors still.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With --check: list all, at full length.")] = False,
+) -> None:
+    """Write a copy of a bundle that is fit to be sent outside: who and where is replaced, what happened stays."""
+    from forensics.redact.command import run
+    from forensics.terminal import default_language
+
+    raise typer.Exit(run(bundle, out, key_file, check, force, quiet, verbose, lang or default_language(), not quiet))
 
 
 @app.command()

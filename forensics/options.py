@@ -38,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Replace a case folder that belongs to another bundle."""
     profile: str | None = None
     """Rules that are asked besides: "preflight", the checks before go-live."""
+    baseline: str | None = None
+    """Bundle of a good run that this one is compared with."""
     max_bytes: int | None = None
     """Unpacked bytes at which reading stops; None here and below: the reader's own default."""
     max_members: int | None = None
@@ -50,7 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, frozen=True):
     """How far a stage is. Sent now and then, not for every block."""
 
-    stage: Literal["read", "rules", "index"]
+    stage: Literal["read", "rules", "index", "copy"]
     done: int
     """Bytes of the input as given."""
     total: int

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,7 @@ from forensics.clocks import FileClock
 from forensics.doctor import own_version
 from forensics.errors import UsageError
 from forensics.options import Options, Progress, zone
-from forensics.result import BundleInfo, Member, Note, Triage
+from forensics.result import Baseline, BundleInfo, Member, Note, Triage
 from forensics.several import Several
 from rules import pack, scan
 from rules.diagnose import Conclusion, diagnose
@@ -27,6 +28,9 @@ from rules.evaluate import Evaluator, Evidences
 from rules.explain import Explanation
 from rules.explain import explain as explain_rule
 from rules.model import FactRow, FirstRow, Hit, MetricRow, Remark, RuleSet
+
+if TYPE_CHECKING:
+    from forensics.baseline import Good
 
 OnProgress = Callable[[Progress], None]
 SECOND = 1_000_000
@@ -46,6 +50,8 @@ class Kept(msgspec.Struct):
     remarks: list[Remark] = []
     firsts: list[FirstRow] = []
     doubt: dict[str, int] = {}
+    before: frozenset[str] | None = None
+    """Rules that hold in the good run of --baseline too."""
 
 
 class Run:
@@ -66,6 +72,21 @@ class Run:
 
         self._second = self._bundle.reopen()
         return index.build(self.case, self._second, self._clocks, self._options.workers, self._report, files=self.triage.coverage.members)
+
+    def redacted(self) -> Triage:
+        """The triage with users, hosts, addresses and secrets replaced. Reads the bundle once more, to learn the names in it."""
+        from forensics.redact import copy, engine, names, protected, report
+
+        again = self._bundle.reopen()
+        try:
+            learner = engine.Learner(protected.words(pack.load(self._options.packs)))
+            copy.learn(again, learner)
+            if self._options.baseline is not None:
+                with Bundle(self._options.baseline) as good:
+                    copy.learn(good, learner)
+        finally:
+            again.close()
+        return report.redacted(self.triage, engine.Redactor(names.Names(names.load_key(None)), learner.learned))
 
     def _report(self, lines: int, what: str) -> None:
         if self._on_progress is not None and self._second is not None:
@@ -109,22 +130,26 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
         if on_progress is not None:
             on_progress(Progress("read", bundle.compressed_read, bundle.size, lines, what))
 
+    good = _good_run(options, rules, scanner, offset, case)
     early = _Early(rules, scanner, on_progress) if on_progress is not None else None
     found = ingest.scan(bundle, scanner, options.workers, offset, early, report)
     found.hits = _within(found.hits, options, offset)
     onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
+    before = None if good is None else good.held
     firsts, doubt = job.first_rows(found), job.doubt(found)
-    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt)
+    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt, before)
     info = _bundle_info(bundle, found, offset)
     triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
+    if good is not None:
+        triage.baseline = _differences(good, bundle, found, options)
     if options.profile:
         triage.checks = preflight.results(rules, scanner.leaves, found)
-    identity = Identity(bundle.sha256, _digest(rules, options), own_version())
+    identity = Identity(bundle.sha256, _digest(rules, options, good.sha256 if good is not None else ""), own_version())
     case = _settle_folder(case, identity, options, sources)
     triage.case = str(case.folder)
     triage.seconds = time.monotonic() - started
     if not case.check(identity, options.force):
-        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs), found.remarks, firsts, doubt)
+        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs), found.remarks, firsts, doubt, before)
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
         plan = Plan(identity, [_absolute(source) for source in sources])
         case.store(
@@ -162,7 +187,7 @@ def explain(case: Case, what: str) -> Explanation:
     rules = pack.load(kept.packs)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
     conclusion: Conclusion = diagnose(
-        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt
+        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt, kept.before
     )
     if what.isdecimal():
         ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in conclusion.diagnoses}
@@ -216,10 +241,35 @@ def _absolute(source: str) -> str:
     return source if source == "-" else os.path.abspath(source)
 
 
-def _digest(rules: RuleSet, options: Options) -> str:
-    """What the conclusion depends on besides the bundle."""
-    seed = msgspec.json.encode((rules, options.since, options.until, options.tz, _limits(options), options.profile))
+def _digest(rules: RuleSet, options: Options, good: str) -> str:
+    """What the conclusion depends on besides the bundle; `good`: digest of the good run, where there is one."""
+    more = [good] if good else []
+    seed = msgspec.json.encode((rules, options.since, options.until, options.tz, _limits(options), options.profile, *more))
     return hashlib.sha256(seed).hexdigest()
+
+
+# ---------------------------------------------------------------- the good run
+
+
+def _good_run(options: Options, rules: RuleSet, scanner: scan.Scanner, offset: int | None, case: Case) -> Good | None:
+    if options.baseline is None:
+        return None
+    from forensics import baseline
+
+    if options.baseline == "-":
+        raise UsageError("--baseline wants an archive, a folder or a file; standard input is read once only.")
+    with Bundle(options.baseline, _limits(options), case.scratch, case.folder) as bundle:
+        return baseline.read(bundle, rules, scanner, options.workers, offset)
+
+
+def _differences(good: Good, bundle: Bundle | Several, found: ingest.Scan, options: Options) -> Baseline:
+    from forensics import baseline, shapes
+
+    again = bundle.reopen()
+    try:
+        return baseline.compare(good, found, shapes.count(again, options.workers))
+    finally:
+        again.close()
 
 
 # ---------------------------------------------------------------- times

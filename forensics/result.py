@@ -157,6 +157,63 @@ class Coverage(msgspec.Struct):
     members: list[Member]
 
 
+class NovelShape(msgspec.Struct):
+    """A kind of lines that the good run does not have; the place is that of the first."""
+
+    text: str
+    count: int
+    file: str
+    line: int
+    ts: int | None = None
+    severity: str = ""
+    node: str = ""
+    device: int | None = None
+    was: str = ""
+    """Of a line of a table, such as an answer of a tool, which was always the same in the good run: what it was."""
+
+
+class ChangedFact(msgspec.Struct):
+    """A version or setting that differs: all values of the good run and of this one. The place is one in this bundle."""
+
+    name: str
+    before: list[str]
+    after: list[str]
+    file: str = ""
+    line: int = 0
+
+
+class ChangedRate(msgspec.Struct):
+    """A kind of lines that is far more frequent than in the good run, or far less."""
+
+    text: str
+    before: int
+    """Lines in the good run."""
+    after: int
+    """Lines in this one."""
+    expected: float
+    """What this one would have at the good run's rate: by time, or by lines where a run is too short."""
+    file: str
+    """Of the first line: in this bundle, of lines that are gone in the good one."""
+    line: int
+
+
+class Baseline(msgspec.Struct):
+    """What differs from a good run."""
+
+    name: str
+    """Of the good run's bundle."""
+    sha256: str
+    files: int
+    lines: int
+    novel: list[NovelShape]
+    """Most telling first: errors before warnings before the rest, earlier before later."""
+    novel_total: int
+    changed: list[ChangedFact]
+    more: list[ChangedRate]
+    gone: list[ChangedRate]
+    """Kinds of lines of the good run that hardly occur here, or not at all."""
+
+
 class Note(msgspec.Struct, frozen=True):
     """A remark on the run itself: a clock that was guessed, a rule that was left out, a pattern that was cut short."""
 
@@ -318,6 +375,8 @@ class Triage(msgspec.Struct):
     """Of `--profile preflight`; empty without it."""
     replays: dict[int, Verdict] = {}
     """Rank of a diagnosis -> the verdict of its replay, where one was run."""
+    baseline: Baseline | None = None
+    """What differs from the good run of `--baseline`."""
 
     @property
     def damaged(self) -> list[Member]:

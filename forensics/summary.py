@@ -44,7 +44,7 @@ def summarise(
         unexplained=unexplained[:UNEXPLAINED],
         first_errors=firsts.folded(scan.first_errors)[:FIRST_ERRORS],
         codes=_codes(scan, found),
-        facts=_facts(scan.facts),
+        facts=facts_of(scan.facts),
         coverage=Coverage(scan.lines, sum(member.lines_parsed for member in scan.files), scan.error_lines, explained, scan.files),
         notes=[*notes, *scan.notes, *_remarks(rules, leaves, scan, found, len(unexplained))],
         collect_next=[*job.wanted(nodes, attempts), *(collect_next(kinds, collective) if wanting else [])],
@@ -102,7 +102,7 @@ def _codes(scan: Scan, found: Conclusion) -> list[CodeSeen]:
     return sorted(out, key=lambda one: (one.generic, -one.count, one.code))[:CODES]
 
 
-def _facts(rows: Sequence[FactRow]) -> list[FactSeen]:
+def facts_of(rows: Sequence[FactRow]) -> list[FactSeen]:
     """Versions, chips and settings that a reader wants to see; each statement once for each node."""
     seen: dict[tuple[str, str, str], FactSeen] = {}
     for row in rows:

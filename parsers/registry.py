@@ -101,13 +101,13 @@ SHORT = 2 << 10
 """A member up to this size is judged once for all members that look like it."""
 SHAPES = 4000
 _known: dict[tuple[str, bytes], Classified] = {}
-_OWN = b'{\n  "schema": "dsforensics.report/'
+_OWN = b'{\n  "schema": "dsforensics.'
 _FOLD = str.maketrans("123456789", "000000000")
 _FOLD_BYTES = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _classified(path: str, head: bytes) -> Classified:
-    if encoding.is_binary(head) or head.startswith(_OWN):  # a report of ours quotes lines of logs, and is none
+    if encoding.is_binary(head) or head.startswith(_OWN):  # a report or manifest of ours quotes lines of logs, and is none
         return Classified("binary")
     coding = encoding.detect(head)
     text = encoding.decode_all(head, coding)

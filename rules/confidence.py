@@ -13,6 +13,8 @@ BASE = {"decisive": 0.92, "strong": 0.8, "moderate": 0.6, "weak": 0.38}
 """Chance that a full match of a rule of this strength names the root cause, before anything else is known."""
 SYMPTOM = 0.3
 """At most so sure when all there is are consequences."""
+AS_BEFORE, NEW = 0.6, 0.1
+"""Share of its weight that a finding keeps which holds in the good run too; share of the doubt that one loses which does not."""
 HIGH, MEDIUM = 0.7, 0.4
 _SEVERITY = {"fatal": 1.0, "error": 1.0, "warning": 0.9, "info": 0.8}
 
@@ -24,10 +26,13 @@ class Weight(msgspec.Struct, frozen=True):
     lines: int
     late: bool
     doubts: int
+    before: bool | None = None
+    """Whether the rule holds in the good run too; None where there is none to compare with."""
 
 
-def weigh(finding: Finding, onset: int | None) -> Weight:
-    """The weight of one finding by itself. `onset`: UTC microseconds of the bundle's first fatal or error line."""
+def weigh(finding: Finding, onset: int | None, before: frozenset[str] | None = None) -> Weight:
+    """The weight of one finding by itself. `onset`: UTC microseconds of the bundle's first fatal or error line; `before`: rules that hold
+    in a good run too. What holds there hardly broke this one, and what does not is a little surer for it."""
     rule = finding.rule
     value = BASE[rule.strength] * _SEVERITY[rule.severity]
     lines = len({(hit.file_id, hit.line_no) for hit in finding.hits[: finding.deciding]})
@@ -39,9 +44,12 @@ def weigh(finding: Finding, onset: int | None) -> Weight:
     if late:
         value *= 0.85
     value *= 0.92 ** len(finding.doubts)
+    known = None if before is None else rule.id in before
+    if known is not None:
+        value = value * AS_BEFORE if known else value + (1 - value) * NEW
     if rule.role == "symptom":
         value = min(value * 0.45, SYMPTOM)
-    return Weight(max(0.01, min(value, 0.97)), lines, late, len(finding.doubts))
+    return Weight(max(0.01, min(value, 0.97)), lines, late, len(finding.doubts), known)
 
 
 def confidence(weights: list[Weight], place: int, causes: list[str]) -> float:
@@ -75,6 +83,9 @@ def why(finding: Finding, weight: Weight, rivals: int, chance: float) -> Text:
     if rivals:
         english.append(f"{rivals} other explanation{'s' if rivals > 1 else ''} possible")
         chinese.append(f"另有 {rivals} 种可能的解释")
+    if weight.before is not None:
+        english.append("the good run has it too" if weight.before else "the good run does not have it")
+        chinese.append("正常运行中同样出现" if weight.before else "正常运行中没有")
     if weight.late:
         english.append("seen only after the first errors")
         chinese.append("在首批错误之后才出现")

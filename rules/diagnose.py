@@ -48,12 +48,14 @@ def diagnose(
     remarks: Sequence[Remark] = (),
     firsts: Sequence[FirstRow] = (),
     doubt: Mapping[str, int] | None = None,
+    before: frozenset[str] | None = None,
 ) -> Conclusion:
     """Ranked diagnoses of one incident.
 
     `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
     `remarks`, `firsts`: what lines say about a job of many ranks, and the first error of each process; `doubt`: microseconds by which the
-    clock of a node may be off, of nodes whose clocks were compared.
+    clock of a node may be off, of nodes whose clocks were compared; `before`: rules that hold in a good run too, where there is one to
+    compare with.
     Deterministic: depends on the arguments only, not on their order."""
     evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
     findings = evaluator.findings(rules)
@@ -63,16 +65,17 @@ def diagnose(
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
     onsets = {n: causes.onset_of(findings[n], firsts, onset) for n in causes.roots(findings, graph)}
-    diagnoses = _ranked(findings, graph, onsets, attempts, began)
+    diagnoses = _ranked(findings, graph, onsets, attempts, began, before)
     return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began)
 
 
 def _ranked(
-    findings: list[Finding], graph: list[causes.Edge], onsets: Mapping[int, int | None], attempts: list[Attempt], began: list[Began]
-) -> list[Diagnosis]:
+    findings: list[Finding], graph: list[causes.Edge], onsets: Mapping[int, int | None], attempts: list[Attempt], began: list[Began],
+    before: frozenset[str] | None,
+) -> list[Diagnosis]:  # fmt: skip
     """Roots by weight; those of one root cause on one node are one diagnosis, with the evidence of all. `onsets`: of each root, when the
     errors began that it is of."""
-    weights = {n: at_place(confidence.weigh(findings[n], onset), findings[n], attempts, began) for n, onset in onsets.items()}
+    weights = {n: at_place(confidence.weigh(findings[n], onset, before), findings[n], attempts, began) for n, onset in onsets.items()}
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:

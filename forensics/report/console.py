@@ -11,6 +11,7 @@ from forensics.report.strings import of, say
 from forensics.report.words import (
     CHECK_ORDER,
     chain,
+    changed_rows,
     checked,
     confirmation,
     counts,
@@ -18,8 +19,10 @@ from forensics.report.words import (
     environment,
     lost_members,
     named,
+    novel_rows,
     of_note,
     place,
+    rate_rows,
     reason,
     scope_words,
     subject,
@@ -35,6 +38,8 @@ FEW, SOME = 5, 8
 """How many of a list are shown without --verbose."""
 REPORT = "report.html"
 """Beside it lies report.json."""
+FEW, SOME, NOVEL = 5, 8, 10
+"""How many of a list are shown without --verbose; NOVEL: of the lines that a good run does not have."""
 
 
 def render(triage: Triage, look: Look) -> str:
@@ -51,6 +56,7 @@ def render(triage: Triage, look: Look) -> str:
         page.put(say(look.lang, verdict(triage)), "bold")
         _nothing_fits(page, triage, clock)
     _job(page, triage, clock)
+    _baseline(page, triage, clock)
     _foot(page, triage)
     return page.text()
 
@@ -199,6 +205,21 @@ def _first(first: FirstError, clock: Clock, lang: str) -> tuple[str, str]:
 
 def _shape(shape: Unexplained) -> tuple[str, str]:
     return f"{shape.count} ×  {place(shape.file, shape.line)}", (shape.text or shape.shape).strip()
+
+
+def _baseline(page: Page, triage: Triage, clock: Clock) -> None:
+    """What differs from the good run."""
+    lang, baseline = page.look.lang, triage.baseline
+    if baseline is None:
+        return
+    page.blank()
+    page.put(say(lang, "baseline", name=baseline.name, lines=number(baseline.lines, lang)), "bold")
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+        page.put(say(lang, "same"), indent=2)
+    _listed(page, say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang), NOVEL)
+    _listed(page, say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang), SOME)
+    _listed(page, say(lang, "more-often"), rate_rows(baseline.more, lang), FEW)
+    _listed(page, say(lang, "gone"), rate_rows(baseline.gone, lang), FEW)
 
 
 def _foot(page: Page, triage: Triage) -> None:

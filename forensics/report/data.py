@@ -17,7 +17,7 @@ import msgspec
 from forensics.errors import CaseError
 from forensics.report.drawn import drawn
 from forensics.report.figures import iso
-from forensics.result import FirstError, NodeSeen, Triage
+from forensics.result import Baseline, ChangedRate, FirstError, NodeSeen, Triage
 from forensics.safe_text import json_quiet, safe, whole
 from replay.result import Verdict
 from rules.model import Began, Diagnosis, Evidence, Text
@@ -83,7 +83,39 @@ def report(triage: Triage) -> dict[str, Any]:
         "first_by_layer": [_first(first) for first in triage.first_by_layer],
         "collect_next": [{"en": note.en, "zh": note.zh} for note in triage.collect_next],
         **drawn(triage),
+        **({} if triage.baseline is None else {"baseline": _baseline(triage.baseline)}),
     }  # fmt: skip
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    def rates(found: list[ChangedRate]) -> list[dict[str, Any]]:
+        return [
+            {"text": r.text, "before": r.before, "after": r.after, "expected": r.expected, "file": r.file, "line": r.line} for r in found
+        ]  # fmt: skip
+
+    return {
+        "name": baseline.name,
+        "sha256": baseline.sha256,
+        "files": baseline.files,
+        "lines": baseline.lines,
+        "novel": [
+            {
+                "text": n.text,
+                "count": n.count,
+                "file": n.file,
+                "line": n.line,
+                "time": iso(n.ts),
+                "node": n.node or None,
+                "device": n.device,
+                "was": n.was or None,
+            }
+            for n in baseline.novel
+        ],
+        "novel_total": baseline.novel_total,
+        "changed": [{"name": c.name, "before": c.before, "after": c.after, "file": c.file, "line": c.line} for c in baseline.changed],
+        "more": rates(baseline.more),
+        "gone": rates(baseline.gone),
+    }
 
 
 def _node(node: NodeSeen) -> dict[str, Any]:

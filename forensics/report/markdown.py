@@ -11,6 +11,7 @@ from forensics.report.strings import of, say
 from forensics.report.words import (
     CHECK_ORDER,
     chain,
+    changed_rows,
     checked,
     confirmation,
     counts,
@@ -18,8 +19,10 @@ from forensics.report.words import (
     environment,
     lost_members,
     named,
+    novel_rows,
     of_note,
     place,
+    rate_rows,
     reason,
     scope_words,
     subject,
@@ -57,6 +60,7 @@ def render(triage: Triage, look: Look) -> str:
         layers = [f"{f.layer}  {_first(f, clock, lang)}" for f in triage.first_by_layer]
         parts += _block(say(lang, "first-by-layer"), layers, look)
     parts += _job(triage, look, clock)
+    parts += _baseline(triage, look, clock)
     parts += _foot(triage, look)
     return "\n\n".join(_fitted(parts, lang)) + "\n"
 
@@ -154,6 +158,25 @@ def _job(triage: Triage, look: Look, clock: Clock) -> list[str]:
         parts += _list(node_heading(triage.nodes, lang), [f"{code_span(name)} {prose(text)}" for name, text in node_rows(triage, True, lang)], look)
     attempts = [f"{code_span(number)} {prose(text)}" for number, text in attempt_rows(triage, clock, lang)]
     return parts + _list(say(lang, "attempts-heading"), attempts, look)
+
+
+def _baseline(triage: Triage, look: Look, clock: Clock) -> list[str]:
+    lang, baseline = look.lang, triage.baseline
+    if baseline is None:
+        return []
+    parts = [f"## {say(lang, 'baseline', name=code_span(baseline.name), lines=number(baseline.lines, lang))}"]
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+        parts.append(say(lang, "same"))
+    sections = (
+        (say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang)),
+        (say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang)),
+        (say(lang, "more-often"), rate_rows(baseline.more, lang)),
+        (say(lang, "gone"), rate_rows(baseline.gone, lang)),
+    )
+    for title, rows in sections:
+        for heading, *body in [_block(title, [f"{lead}  {text}".rstrip() for lead, text in rows], look)] if rows else []:
+            parts += [f"#{heading}", *body]
+    return parts
 
 
 def _block(title: str, lines: list[str], look: Look, fold: bool = False) -> list[str]:

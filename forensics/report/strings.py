@@ -104,6 +104,16 @@ TABLE: dict[str, Text] = {
     "case": Text("Case", "案例"),
     "report": Text("Report", "报告"),
     "ask": Text("Ask", "查询"),
+    # beside a good run
+    "baseline": Text("Compared with the good run {name} ({lines} lines)", "与正常运行 {name}（{lines} 行）对比"),
+    "novel": Text("Kinds of lines that the good run does not have: {n}", "正常运行中没有的日志：{n} 类"),
+    "was": Text("there: {text}", "正常时：{text}"),
+    "changed": Text("Versions and settings that differ: {n}", "不同的版本与设置：{n} 项"),
+    "more-often": Text("Far more frequent than in the good run", "远比正常运行频繁"),
+    "gone": Text("In the good run, but hardly or not at all here", "正常运行中有，而此处几乎没有"),
+    "rate": Text("{after} × instead of {expected}", "{after} 次（按正常速率应为 {expected} 次）"),
+    "same": Text("Nothing differs from it: no new kind of line, no other version or setting.", "未发现差异：没有新的日志类型，版本与设置相同。"),
+    "absent": Text("not set", "未设置"),
     # Markdown
     "heading": Text("Triage of {name}", "{name} 的故障分析"),
     "diagnoses": Text("Diagnoses", "诊断"),
@@ -160,6 +170,7 @@ TABLE: dict[str, Text] = {
     "stage.read": Text("reading", "读取"),
     "stage.rules": Text("applying rules", "应用规则"),
     "stage.index": Text("storing lines", "建立索引"),
+    "stage.copy": Text("copying", "写入"),
     "stage.finding": Text("so far", "目前判断"),
     **TEXTS,
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from forensics.report.figures import number, size
+from forensics.report.figures import Clock, number, size
 from forensics.report.page import Look
 from forensics.report.strings import TABLE, say
-from forensics.result import BundleInfo, CheckResult, FactSeen, Member, Note, Triage
+from forensics.result import Baseline, BundleInfo, ChangedRate, CheckResult, FactSeen, Member, Note, Triage
 from rules.model import Diagnosis, Scope
 
 HEAD_FACTS = {
@@ -85,6 +85,29 @@ def confirmation(diagnosis: Diagnosis, triage: Triage, look: Look) -> str:
     if "replay" not in look.commands or diagnosis.finding.rule.replay is None or not triage.case:
         return ""
     return f"dsforensics replay {shlex.quote(triage.case)} {diagnosis.rank}"
+
+
+def novel_rows(baseline: Baseline, clock: Clock, lang: str) -> list[tuple[str, str]]:
+    """(count, place and time; text) of the lines that the good run does not have."""
+    rows = []
+    for shape in baseline.novel:
+        lead = "  ".join(part for part in (f"{shape.count} ×", place(shape.file, shape.line), clock.time(shape.ts)) if part)
+        rows.append((lead, f"{shape.text}  ({say(lang, 'was', text=shape.was)})" if shape.was else shape.text))
+    return rows
+
+
+def changed_rows(baseline: Baseline, lang: str) -> list[tuple[str, str]]:
+    """(name = before → after; place) of versions and settings that differ."""
+
+    def values(found: list[str]) -> str:
+        return " / ".join(found[:4]) + (" / …" if len(found) > 4 else "") if found else say(lang, "absent")
+
+    return [(f"{one.name}: {values(one.before)} → {values(one.after)}", place(one.file, one.line)) for one in baseline.changed]
+
+
+def rate_rows(rates: list[ChangedRate], lang: str) -> list[tuple[str, str]]:
+    """(frequency and place; text) of lines that are far more or far less frequent."""
+    return [(f"{say(lang, 'rate', after=one.after, expected=f'{one.expected:g}')}  {place(one.file, one.line)}", one.text) for one in rates]
 
 
 def lost_members(triage: Triage) -> list[Member]:
