@@ -16,7 +16,7 @@ from forensics.report.data import put
 from forensics.report.figures import Clock
 from forensics.report.page import Look
 from forensics.report.strings import LANGUAGES
-from forensics.report.web import diagnosis, job, tables, timeline
+from forensics.report.web import baseline, diagnosis, job, tables, timeline
 from forensics.report.web.markup import Html, both, el, join, t, worded
 from forensics.report.words import counts, environment
 from forensics.result import Triage
@@ -31,6 +31,7 @@ SECTIONS: tuple[tuple[str, str, Draw], ...] = (
     ("page.checks-word", "checks", lambda triage, clock, look: tables.checks(triage, clock)),
     ("page.diagnosis-word", "d1", diagnosis.section),
     ("page.origin-word", "job", lambda triage, clock, look: job.section(triage, clock)),
+    ("page.baseline-word", "baseline", lambda triage, clock, look: baseline.section(triage, clock)),
     ("page.timeline", "timeline", lambda triage, clock, look: timeline.section(triage, clock)),
     ("page.devices", "devices", lambda triage, clock, look: tables.devices(triage)),
     ("page.facts", "facts", lambda triage, clock, look: tables.facts(triage)),
