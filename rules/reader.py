@@ -79,7 +79,8 @@ class _Reader:
         where = self._text("where", "") or ""
         if where or "where" in item:
             try:
-                Expression(str(item.get("where") if item.get("where") is not None else ""), leaves)
+                known = {name: captures | {"ts"} for name, captures in leaves.items()}  # every line may carry its time
+                Expression(str(item.get("where") if item.get("where") is not None else ""), known)
             except ExpressionError as error:
                 line, column = self.at("where")
                 self.bad(f"where: {error}", (line, column))
