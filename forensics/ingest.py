@@ -325,7 +325,7 @@ class _Merge:
 
     def _clock(self, seen: Seen, state: _State) -> None:
         told = state.told
-        if seen.host and len(state.hosts or ()) < 8:
+        if seen.host and state.file.kind != "bmc" and len(state.hosts or ()) < 8:  # a board's controller has a name of its own
             state.hosts = {*(state.hosts or ()), seen.host}
         if seen.clock != "none":
             self.clocks[seen.clock] = self.clocks.get(seen.clock, 0) + 1
@@ -396,8 +396,8 @@ class _Merge:
                 hosts.setdefault(fact.file_id, set()).add(fact.value)
         traces = [
             Trace(
-                state.told.file_id, state.root, state.told.node, state.file.path, (state.hosts or set()) | hosts.get(state.told.file_id, set()),
-                servers.get(state.told.file_id, set()), state.pid,
+                state.told.file_id, state.root, state.told.node, state.file.path, state.hosts or set(),
+                servers.get(state.told.file_id, set()), hosts.get(state.told.file_id, set()), state.pid,
             )
             for state in self.states
         ]  # fmt: skip

@@ -17,6 +17,7 @@ import msgspec
 _NAMELESS = frozenset(
     {"", "localhost", "localhost.localdomain", "host", "hostname", "(none)", "kernel", "linux", "none", "unknown", "server", "node"}
 )
+_CONTAINER = re.compile(r"[0-9a-f]{12}(?:[0-9a-f]{52})?")
 _ENDING = re.compile(r"(?:\.(?:tar|tgz|tbz2?|txz|zip|gz|bz2|xz|zst|log))+(?= \(\d+\)$|$)", re.IGNORECASE)
 
 
@@ -30,8 +31,11 @@ class Trace(msgspec.Struct):
     """What its path says; empty where it says nothing."""
     path: str = ""
     hosts: set[str] = msgspec.field(default_factory=set)
+    """Names that syslog puts before its lines."""
     servers: set[str] = msgspec.field(default_factory=set)
     """Addresses that its processes state as their own."""
+    stated: set[str] = msgspec.field(default_factory=set)
+    """Values of HOSTNAME and the like, which in a container are the container's."""
     pid: int | None = None
 
 
@@ -55,7 +59,7 @@ class Machine(msgspec.Struct):
 def name_files(traces: Iterable[Trace]) -> tuple[dict[int, str], list[Machine]]:
     """File id -> machine, of files whose machine is known, and the machines in order of their names. Depends on the traces alone."""
     places = _places(list(traces))
-    hosts = {key: {host for trace in found for host in trace.hosts if host.lower() not in _NAMELESS} for key, found in places.items()}
+    hosts = {key: _hosts(found) for key, found in places.items()}
     servers = {key: {server for trace in found for server in trace.servers} for key, found in places.items()}
     claimed = _claimed(places, hosts, servers)
     names: dict[int, str] = {}
@@ -63,7 +67,7 @@ def name_files(traces: Iterable[Trace]) -> tuple[dict[int, str], list[Machine]]:
 
     def put(key: Place, found: list[Trace], name: str, why: str) -> None:
         machine = machines.setdefault(name, Machine(name, why))
-        machine.hosts |= {host for trace in found for host in trace.hosts if host.lower() not in _NAMELESS}
+        machine.hosts |= _hosts(found)
         machine.servers |= {server for trace in found for server in trace.servers}
         machine.places |= {part for part in key if part}
         machine.files += len(found)
@@ -113,8 +117,13 @@ def _places(traces: list[Trace]) -> dict[Place, list[Trace]]:
 
 def _identity(part: list[Trace]) -> frozenset[str]:
     """The hosts of a folder's files, or the servers where they name no host."""
-    hosts = frozenset(host for trace in part for host in trace.hosts if host.lower() not in _NAMELESS)
-    return hosts or frozenset(server for trace in part for server in trace.servers)
+    return frozenset(_hosts(part)) or frozenset(server for trace in part for server in trace.servers)
+
+
+def _hosts(part: list[Trace]) -> set[str]:
+    """The names of hosts in a place: those of syslog, or else those that are stated, unless they are numbers of containers."""
+    found = {host for trace in part for host in trace.hosts if host.lower() not in _NAMELESS}
+    return found or {host for trace in part for host in trace.stated if host.lower() not in _NAMELESS and not _CONTAINER.fullmatch(host)}
 
 
 def _claimed(places: dict[Place, list[Trace]], hosts: dict[Place, set[str]], servers: dict[Place, set[str]]) -> dict[str, bool]:

@@ -400,7 +400,7 @@ def captures_of(leaf: Leaf) -> frozenset[str]:
         return frozenset({"value", "label", "device", "name"})
     if leaf.mismatch:
         return frozenset({"name", "left", "left_version", "right", "right_version", "expected", "expected_zh", "strength"})
-    return frozenset(re.findall(r"\(\?P<(\w+)>", leaf.regex)) | {"text", "pid", "device", "rank", "node"}
+    return frozenset(re.findall(r"\(\?P<(\w+)>", leaf.regex)) | {"text", "pid", "device", "rank", "node", "ts"}
 
 
 def _suggest(word: str, known: Iterable[str]) -> str:

@@ -64,5 +64,12 @@ def test_processes_of_several_servers_in_one_folder_say_where_each_ran() -> None
     assert names == {0: "10.0.0.1", 1: "10.0.0.2", 2: "10.0.0.2"}
 
 
+def test_the_number_of_a_container_is_no_host_and_syslog_knows_better_than_a_container() -> None:
+    both = [Trace(0, "a.tar", "", "a.tar/messages", hosts={"bms-1"}), Trace(1, "a.tar", "", "a.tar/env.txt", stated={"train-pod-0"})]
+    assert set(named(*both)[0].values()) == {"bms-1"}
+    assert named(Trace(0, "a.tar", "", "a.tar/env.txt", stated={"train-pod-0"}))[0] == {0: "train-pod-0"}
+    assert named(Trace(0, "a.tar", "", "a.tar/env.txt", stated={"3f2a9b0c1d2e"}))[0] == {0: "a"}
+
+
 def test_names_that_name_nothing_are_passed_over() -> None:
     assert named(Trace(0, "", "", "messages", hosts={"localhost"}))[0] == {}
