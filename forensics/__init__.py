@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from forensics.case import Case
 
 
-def triage(*bundles: str | os.PathLike[str], out: str | None = None, packs: tuple[str, ...] = (), index: bool = True) -> Case:
+def triage(
+    *bundles: str | os.PathLike[str], out: str | None = None, packs: tuple[str, ...] = (), index: bool = True, baseline: str | None = None
+) -> Case:
     """Triage one incident and open its case: several bundles are several nodes. Raises forensics.errors.ForensicsError.
 
     `out`: the case folder (default: <bundle name>.case in the working folder); `packs`: folders of further rule packs;
-    `index`: whether all lines are stored for search (otherwise that happens at the first query)."""
+    `index`: whether all lines are stored for search (otherwise that happens at the first query); `baseline`: bundle of a good run."""
     from forensics.case import open_case
     from forensics.options import Options
     from forensics.pipeline import run
 
-    work = run([os.fspath(bundle) for bundle in bundles], Options(out=out, packs=packs, index=index), None)
+    work = run([os.fspath(bundle) for bundle in bundles], Options(out=out, packs=packs, index=index, baseline=baseline), None)
     try:
         work.finish()
         return open_case(work.triage.case)
