@@ -73,6 +73,9 @@ def triage(
     form: FormatOption = "text",
     lang: LangOption = None,
     pack: Annotated[Optional[list[str]], typer.Option("--pack", metavar="DIR", help="Folder of a further rule pack. Can be repeated.")] = None,
+    setting: Annotated[
+        Optional[list[str]], typer.Option("--set", metavar="PACK.NAME=VALUE", help="Set an option of a rule pack. Can be repeated.")
+    ] = None,
     since: Annotated[Optional[str], typer.Option(metavar="TIME", help="Leave out what is earlier, such as 2025-09-04T09:12.")] = None,
     until: Annotated[Optional[str], typer.Option(metavar="TIME", help="Leave out what is later.")] = None,
     tz: Annotated[
@@ -102,6 +105,7 @@ def triage(
     options = ask.Options(
         out=out,
         packs=tuple(_folders(pack or ())),
+        settings=tuple(ask.setting(text) for text in setting or ()),
         since=ask.moment(since, "--since") if since else None,
         until=ask.moment(until, "--until") if until else None,
         tz=tz if tz and ask.zone(tz) else None,

@@ -10,6 +10,7 @@ import msgspec
 from rules import causes, confidence, scan
 from rules.evaluate import Evaluator, Evidences, order
 from rules.model import Diagnosis, Evidence, FactRow, Finding, Hit, MetricRow, RuleSet, Text
+from rules.query import Tables
 
 EVIDENCE = 10
 """Lines cited for one diagnosis."""
@@ -27,6 +28,8 @@ class Conclusion(msgspec.Struct):
     """Leaves of rules that hold, noise included: an error line with one of them is explained."""
     exhausted: list[str]
     """Rules that were given up for want of steps."""
+    failed: dict[str, str] = {}
+    """Rules whose query failed, and why."""
 
 
 def diagnose(
@@ -37,18 +40,25 @@ def diagnose(
     facts: Sequence[FactRow] = (),
     metrics: Sequence[MetricRow] = (),
     onset: int | None = None,
+    tables: Tables | None = None,
 ) -> Conclusion:
     """Ranked diagnoses of one incident.
 
-    `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
+    `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line;
+    `tables`: what profiles hold.
     Deterministic: depends on the arguments only, not on their order."""
-    evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
+    evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics, tables, options_of(rules)))
     findings = evaluator.findings(rules)
     findings.sort(key=lambda finding: (order(finding.hits[0]), finding.rule.id))
     graph = causes.edges(findings)
     held = {finding.rule.id for finding in findings}
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
-    return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted)
+    return Conclusion(findings, graph, _ranked(findings, graph, onset), evaluator.noise, fired, evaluator.exhausted, evaluator.failed)
+
+
+def options_of(rules: RuleSet) -> dict[str, dict[str, float | str]]:
+    """Pack -> option -> value."""
+    return {pack.name: {option.name: option.value for option in pack.options} for pack in rules.packs if pack.options}
 
 
 def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None) -> list[Diagnosis]:
@@ -96,7 +106,7 @@ def _evidence(finding: Finding, support: list[Finding], following: list[Finding]
         for hit in hits:
             key = (hit.file_id, hit.line_no, hit.text if hit.leaf < 0 else "")
             if key not in picked and len(picked) < EVIDENCE:
-                picked[key] = Evidence(hit.file, hit.line_no, hit.text, role, hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset)
+                picked[key] = Evidence(hit.file, hit.line_no, hit.text, role, hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset, row=hit.row)
 
     cite(finding.hits[: finding.deciding], "for")
     for other in support:
