@@ -68,3 +68,9 @@ VIEWS = {
 
 RANKED = tuple(name for name in TABLES if not name.startswith("profile"))
 """Tables whose rows belong to a rank."""
+
+EXTRA: dict[str, Columns] = {
+    "metrics": (("ts", "TIMESTAMP"), *_columns("node:t device:i name:t value:d unit:t label:t file_id:i line_no:b")),
+    "facts": _columns("node:t device:i name:t value:t file_id:i line_no:b"),
+}
+"""Tables of every case that queries may read as well."""

@@ -170,6 +170,54 @@ class Tables:
         )  # fmt: skip
 
 
+_SECTION = re.compile(r"(?P<table>[a-z_0-9]+): *(?P<columns>[a-z_0-9]+(?: *, *[a-z_0-9]+)*) *\Z")
+_TIMES = re.compile(r"(\d{1,4}) x (.*)\Z")
+
+
+def example(text: str) -> Tables | None:
+    """Tables as an example of a rule writes them: `table: column, column`, then one line a row, up to an empty line; `30 x ` before a row
+    repeats it. Columns that are not named are null, but for those that place a row. None where the text holds no table.
+
+    >>> tables = example("steps: rank, step, computing_ns\\n0, 13, 100\\n1, 13, 200")
+    >>> len(tables.ask("SELECT * FROM steps JOIN profiles USING (profile_id)", {}).rows)
+    2
+    """
+    import duckdb
+
+    from rules.case_tables import EXTRA, TABLES, VIEWS
+
+    known = TABLES | EXTRA
+    found: dict[str, list[dict[str, str]]] = {}
+    table, columns = "", []
+    for line in text.split("\n"):
+        if (section := _SECTION.match(line.strip())) is not None and section["table"] in known:
+            table, columns = section["table"], [name.strip() for name in section["columns"].split(",")]
+            found.setdefault(table, [])
+        elif not line.strip():
+            table = ""
+        elif table:
+            times = _TIMES.match(line.strip())
+            cells = [cell.strip() for cell in (times[2] if times else line).split(",")]
+            found[table] += [dict(zip(columns, cells, strict=False))] * (int(times[1]) if times else 1)
+    if not found:
+        return None
+    ranks = sorted({row.get("rank", "0") for name, rows in found.items() if name not in EXTRA for row in rows})
+    found.setdefault("profiles", [{"profile_id": rank, "rank": rank, "peers": "all", "path": "capture"} for rank in ranks or ["0"]])
+    base = duckdb.connect(config={"threads": 1})
+    for name, kinds in known.items():
+        listed = ", ".join(f"{column} {kind}" for column, kind in kinds)
+        base.execute(f"CREATE TABLE {name} ({listed})")
+    for name, query in VIEWS.items():
+        base.execute(f"CREATE VIEW {name} AS {query}")
+    for name, rows in found.items():
+        kinds = dict(known[name])
+        for number, row in enumerate(rows, 1):
+            place = {"file_id": "0", "row_no": str(number), "line_no": str(number + 1), "profile_id": row.get("rank", "0"), "rank": "0"}
+            cells = {column: value for column, value in (place | row).items() if column in kinds and value != ""}
+            base.execute(f"INSERT INTO {name} ({', '.join(cells)}) VALUES ({', '.join('?' * len(cells))})", list(cells.values()))
+    return Tables(base, {number: f"example-{number}" for number in range(100)}, {})
+
+
 _BASE = {"compute": "kernels"}
 """Views and the tables whose columns they show."""
 
