@@ -117,8 +117,8 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
         notes.append(Note(english, f"规则 {name} 的一个模式匹配超时，此后不再使用。"))
     for name in found.exhausted:
         notes.append(Note(f"{name} was given up: too many lines fit its patterns.", f"规则 {name} 匹配的日志过多，已放弃判断。"))
-    for name, problem in sorted(found.failed.items())[:20]:
-        notes.append(Note(f"The query of {name} failed: {problem}.", f"规则 {name} 的查询失败：{problem}。"))
+    for name, wrong in sorted(found.failed.items())[:20]:
+        notes.append(Note(f"The query of {name} failed: {wrong}.", f"规则 {name} 的查询失败：{wrong}。"))
     if shapes > UNEXPLAINED:
         more = shapes - UNEXPLAINED
         notes.append(Note(f"{more} further shapes of unexplained error lines are not listed.", f"另有 {more} 类未解释的错误日志未列出。"))

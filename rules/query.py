@@ -188,7 +188,8 @@ def example(text: str) -> Tables | None:
 
     known = TABLES | EXTRA
     found: dict[str, list[dict[str, str]]] = {}
-    table, columns = "", []
+    table = ""
+    columns: list[str] = []
     for line in text.split("\n"):
         if (section := _SECTION.match(line.strip())) is not None and section["table"] in known:
             table, columns = section["table"], [name.strip() for name in section["columns"].split(",")]
@@ -210,11 +211,11 @@ def example(text: str) -> Tables | None:
     for name, query in VIEWS.items():
         base.execute(f"CREATE VIEW {name} AS {query}")
     for name, rows in found.items():
-        kinds = dict(known[name])
+        types = dict(known[name])
         for number, row in enumerate(rows, 1):
             place = {"file_id": "0", "row_no": str(number), "line_no": str(number + 1), "profile_id": row.get("rank", "0"), "rank": "0"}
-            cells = {column: value for column, value in (place | row).items() if column in kinds and value != ""}
-            base.execute(f"INSERT INTO {name} ({', '.join(cells)}) VALUES ({', '.join('?' * len(cells))})", list(cells.values()))
+            given = {column: value for column, value in (place | row).items() if column in types and value != ""}
+            base.execute(f"INSERT INTO {name} ({', '.join(given)}) VALUES ({', '.join('?' * len(given))})", list(given.values()))
     return Tables(base, {number: f"example-{number}" for number in range(100)}, {})
 
 
@@ -227,9 +228,7 @@ def _shown(value: float, header: Header) -> str:
     number = value / header.factor if header.factor != 1.0 else value
     if header.digits is not None:
         return f"{number:.{header.digits}f}"
-    if isinstance(number, float) and header.factor not in (1.0, 0.01) and number == round(number, 6):
-        number = round(number, 6)
-    return repr(number)
+    return repr(round(number, 9) if header.factor != 1.0 else number)
 
 
 def _plain(value: Any) -> str:
