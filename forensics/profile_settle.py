@@ -51,6 +51,7 @@ def settled(profiles: Profiles, found: Scan) -> Tables:
     )
     tables.insert(connection, "metrics", ((m.ts, m.node, m.device, m.name, m.value, m.unit, m.label, m.file_id, m.line_no) for m in found.metrics))
     tables.insert(connection, "facts", ((f.node, f.device, f.name, f.value, f.file_id, f.line_no) for f in found.facts))
+    connection.execute("COMMIT")
     connection.execute("CHECKPOINT")
     return Tables(connection, {member.file_id: member.path for member in found.files}, headers(connection))
 
@@ -108,7 +109,8 @@ def _ranks(profiles: Profiles) -> None:
     for table in RANKED:
         for (number,) in connection.execute(f"SELECT DISTINCT profile_id FROM {table}").fetchall():
             profile: Profile = next(one for one in ordered if one.number == number)
-            connection.execute(f"UPDATE {table} SET rank = coalesce(rank, ?) WHERE profile_id = ?", [profile.rank, number])
+            if profile.rank != number and profile.tool != "cluster":
+                connection.execute(f"UPDATE {table} SET rank = ? WHERE profile_id = ?", [profile.rank, number])
             if profile.device is None and table == "kernels":
                 row = connection.execute("SELECT min(device) FROM kernels WHERE profile_id = ? AND device IS NOT NULL", [number]).fetchone()
                 profile.device = row[0] if row else None

@@ -26,6 +26,7 @@ _SORTED = {
     21: "Acc PMU", 22: "QoS", 23: "Overlap Analysis",
 }  # fmt: skip
 """Bits 5 to 9 of a process id -> lane."""
+_KEPT_TASKS = frozenset({"MEMCPY", "Memcpy", "memcpy", "EVENT_", "Event_", "event_", "Event "})
 _LEVELS = {"AscendCL": "acl", "Node": "node", "Runtime": "runtime", "Model": "model", "Communication": "communication", "HCCL": "communication"}
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _PAYLOADS = frozenset({"Memcpy", "Reduce_Inline", "RDMASend", "Reduce_TBE", "SDMA", "Inter_Processor_Sync"})
@@ -50,7 +51,8 @@ class Lanes:
         self.first_overlap = -1
         self._lanes: dict[int | str, str] = {}
         self._threads: dict[tuple[int | str, int | str], str] = {}
-        self._api: dict[str, list[int]] = {}
+        self._api: dict[str, list[float]] = {}
+        """Call -> microseconds in all, number, least, most, event of the longest."""
         self._rows = 0
 
     def take(self, first: int, events: list[Event]) -> None:
@@ -65,8 +67,7 @@ class Lanes:
                     if event.cat == "GC" or "#" in event.name:
                         self._python(number, event)
                 elif lane == "Ascend Hardware":
-                    name = event.name[:6].upper()
-                    if name == "MEMCPY" or name == "EVENT_":
+                    if event.name[:6] in _KEPT_TASKS:
                         self._row(number, event, "Ascend Hardware", *self._copied(event))
                 elif lane == "Communication" or lane == "HCCL":
                     self._payload(number, event)
@@ -86,7 +87,8 @@ class Lanes:
         out = []
         for name, (total, count, least, most, at) in self._api.items():
             level, _, call = name.partition("@")
-            out.append((at, _LEVELS[level], call, total, count, total // count, least, most))
+            mean = round(total / count * 1000)
+            out.append((int(at), _LEVELS[level], call, round(total * 1000), int(count), mean, round(least * 1000), round(most * 1000)))
         return out
 
     # ------------------------------------------------------------ single events
@@ -108,11 +110,13 @@ class Lanes:
         return "Overlap Analysis" if event.name in _OVERLAP else ""
 
     def _call(self, number: int, event: Event) -> None:
-        span = _span(event)
+        span = event.dur
         known = self._api.get(event.name)
         if known is None:
-            if event.name.partition("@")[0] in _LEVELS and len(self._api) < 20_000:
+            if event.name.partition("@")[0] in _LEVELS and len(self._api) < 20_000 and 0 <= span < 1e15:
                 self._api[event.name] = [span, 1, span, span, number]
+            return
+        if not 0 <= span < 1e15:
             return
         known[0] += span
         known[1] += 1
