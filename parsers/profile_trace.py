@@ -14,6 +14,7 @@ leaves it without an end. What can be read of it is read.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
@@ -22,6 +23,12 @@ import msgspec
 PIECE = 4 << 20
 LONGEST = 64 << 20
 """Bytes in which the end of an event must come."""
+_COMMA = re.compile(rb"\},\s{0,2}\{")
+TRIES = 6
+"""Places a broken piece is split at, in search of one that leaves a side whole."""
+MOST_LOST = 2000
+"""Broken places after which the rest is given up."""
+SPAN = 64 << 10
 _BETWEEN = re.compile(rb"\}\s*,\s*\Z")
 _OPEN = re.compile(rb'\s*(?:\[|\{\s*(?:"[^"]{1,60}"\s*:\s*(?:"[^"]*"|[-\d.eE]+|true|false|null)\s*,\s*)*"traceEvents"\s*:\s*\[)')
 
@@ -151,27 +158,35 @@ class Reader:
         text = b"[" + data + b"]"
         try:
             events = _events.decode(text)
-        except msgspec.ValidationError:  # whole JSON, but an event of an odd shape among them
-            events = self._lenient(text)
+        except msgspec.ValidationError:  # an event of an odd shape, in what may be whole JSON
+            found = self._lenient(text)
+            if found is None:
+                return None
+            events = found
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         if probe:
             self._probe = len(data), events
         return events
 
-    def _lenient(self, text: bytes) -> list[Event]:
-        out = []
-        for raw in _raws.decode(text):
+    def _lenient(self, text: bytes) -> list[Event] | None:
+        out, odd = [], 0
+        try:
+            raws = _raws.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        for raw in raws:
             try:
                 out.append(_event.decode(raw))
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 out.append(Event())  # keeps the numbers of those behind it
-                self.lost += 1
+                odd += 1
+        self.lost += odd
         return out
 
     def _last(self, data: bytes) -> Iterator[tuple[int, list[Event]]]:
         """What is left at the end of the file: whole events, then the end of the array, or a piece of one more event."""
-        stop = data.rstrip()
+        stop = data.rstrip().rstrip(b",").rstrip()
         ends = [len(stop) - 1] if stop.endswith(b"]") else []
         if stop.endswith(b"}"):  # of the object around the array
             ends += [at for at in (stop.rfind(b"]"), stop.find(b"}], ") + 1) if at > 0]
@@ -186,36 +201,51 @@ class Reader:
         if not stop:
             self.end = "cut"
             return
-        yield from self._one_by_one(stop)
-        self.end = "damaged" if self.end == "damaged" or self.lost else "cut"
+        yield from self._one_by_one(stop.removesuffix(b"]"))
+        self.end = "damaged" if self.lost else "cut"
 
     def _one_by_one(self, data: bytes) -> Iterator[tuple[int, list[Event]]]:
-        """Events up to a broken place and behind it, as many at a time as decode together."""
+        """Events up to a broken place and behind it, as many at a time as decode together. What is broken at the very end is a cut."""
         waiting = [data]
         broken = 0
         while waiting:
             part = waiting.pop(0)
             if not part.strip():
                 continue
-            events = self._decoded(part)
+            if self.lost + broken > MOST_LOST:
+                self.lost += broken
+                return
+            events = self._whole(part)
             if events is not None:
+                self.lost, broken = self.lost + broken, 0
                 if events:
                     yield self.events, events
                     self.events += len(events)
                 continue
-            middle = _split(part)
+            middle = self._split(part)
             if middle < 0:
                 broken += 1
-                if waiting or broken > 1:
-                    self.lost += 1
-                continue
-            waiting[:0] = [part[:middle], part[middle + 1 :]]
+            else:
+                waiting[:0] = [part[:middle], part[middle + 1 :]]
 
+    def _whole(self, data: bytes) -> list[Event] | None:
+        """Events beside a broken place: a piece of one event's arguments may look like an event, but says no `ph`."""
+        lost = self.lost
+        events = self._decoded(data)
+        if events is None or all(event.ph for event in events):
+            return events
+        self.lost = lost
+        return None
 
-def _split(data: bytes) -> int:
-    """A comma between two objects near the middle of `data`; -1: there is none."""
-    half = len(data) // 2
-    for found in (data.find(b"}, {", half), data.rfind(b"}, {", 0, half), data.find(b"},{", half), data.rfind(b"},{", 0, half)):
-        if found >= 0:
-            return found + 1
-    return -1
+    def _split(self, data: bytes) -> int:
+        """A comma between two events near the middle of `data`, one on whose left or right all is sound if there is; -1: no comma at all."""
+        half = len(data) // 2
+        found = [place.start() + 1 for place in itertools.islice(_COMMA.finditer(data, half), TRIES)]
+        before = [place.start() + 1 for place in itertools.islice(_COMMA.finditer(data, max(0, half - SPAN), half), 64)]
+        near = [*found, *before[-TRIES:]]
+        if not near and half > SPAN:
+            near = [place.start() + 1 for place in itertools.islice(_COMMA.finditer(data, 0, half), 1)]
+        for comma in near:
+            if self._whole(data[:comma]) is not None or self._whole(data[comma + 1 :]) is not None:
+                return comma
+        return near[0] if near else -1
