@@ -13,6 +13,8 @@ from rules.case_tables import RANKED, TABLES
 from rules.query import Header, Tables
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from forensics.ingest import Scan
     from forensics.profiles import Profile, Profiles
 
@@ -49,6 +51,7 @@ def settled(profiles: Profiles, found: Scan) -> Tables:
         "WHERE k.profile_id = profiles.profile_id), 0), analysed = CASE WHEN profile_id IN "
         f"(SELECT profile_id FROM profile_files WHERE layout IN {_LAYOUTS}) THEN 1 ELSE 0 END"
     )
+    _times(connection, found)
     tables.insert(connection, "metrics", ((m.ts, m.node, m.device, m.name, m.value, m.unit, m.label, m.file_id, m.line_no) for m in found.metrics))
     tables.insert(connection, "facts", ((f.node, f.device, f.name, f.value, f.file_id, f.line_no) for f in found.facts))
     connection.execute("COMMIT")
@@ -56,10 +59,27 @@ def settled(profiles: Profiles, found: Scan) -> Tables:
     return Tables(connection, {member.file_id: member.path for member in found.files}, headers(connection))
 
 
-def headers(connection: object) -> dict[tuple[int, str, str], Header]:
+def _times(connection: DuckDBPyConnection, found: Scan) -> None:
+    """The files of kernels and scrapes tell when the capture was: to the members, and to the bundle as a whole."""
+    spans = {
+        file_id: (first // 1000, last // 1000)
+        for file_id, first, last in connection.execute(
+            "SELECT file_id, min(start_ns), max(start_ns + coalesce(dur_ns, 0)) FROM kernels WHERE start_ns > 1e18 GROUP BY file_id"
+        ).fetchall()
+    }
+    for member in found.files:
+        if member.file_id in spans and member.first is None:
+            member.first, member.last = spans[member.file_id]
+            member.clock = "utc"
+    times = [ts for member in found.files for ts in (member.first, member.last) if ts is not None]
+    times += [row.ts for row in found.metrics if row.ts is not None and row.name.startswith("service.")]
+    found.first, found.last = min(times, default=None), max(times, default=None)
+
+
+def headers(connection: DuckDBPyConnection) -> dict[tuple[int, str, str], Header]:
     """How the file of a row calls a column: (file, table, column) -> header."""
 
-    rows = connection.execute("SELECT file_id, table_name, column_name, header, factor, digits FROM profile_headers").fetchall()  # type: ignore[attr-defined]
+    rows = connection.execute("SELECT file_id, table_name, column_name, header, factor, digits FROM profile_headers").fetchall()
     return {(file, table, column): Header(header, factor, digits) for file, table, column, header, factor, digits in rows}
 
 

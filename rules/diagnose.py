@@ -67,7 +67,7 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:
-        groups.setdefault((findings[n].rule.root_cause, findings[n].scope.node), []).append(n)
+        groups.setdefault(_group(findings[n], groups), []).append(n)
     leaders = [members[0] for members in groups.values()][:DIAGNOSES]
     slugs = [findings[n].rule.root_cause for n in leaders]
     own = [weights[n] for n in leaders]
@@ -76,7 +76,7 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
     out = []
     for rank, place in enumerate(places, 1):
         lead = leaders[place]
-        finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
+        finding, members = findings[lead], next(group for group in groups.values() if group[0] == lead)
         following = [n for member in members for n in causes.chain(member, findings, graph)]
         following = list(dict.fromkeys(n for n in following if n not in members))
         support = [findings[n] for n in members[1:]]
@@ -96,6 +96,14 @@ def _ranked(findings: list[Finding], graph: list[causes.Edge], onset: int | None
             )
         )
     return out
+
+
+def _group(finding: Finding, groups: Mapping[tuple[str, str], object]) -> tuple[str, str]:
+    """Cause and node that findings are put together by; one that knows no node (a number, a row of a profile) joins those that do."""
+    cause, node = finding.rule.root_cause, finding.scope.node
+    if node:
+        return (cause, "") if (cause, "") in groups else (cause, node)
+    return next((known for known in groups if known[0] == cause), (cause, ""))
 
 
 def _evidence(finding: Finding, support: list[Finding], following: list[Finding]) -> list[Evidence]:

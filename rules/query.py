@@ -122,7 +122,8 @@ class Tables:
         connection = self._connection
         if not self._locked:
             self._locked = True
-            connection.execute("SET enable_external_access = false")
+            if connection.execute("SELECT current_setting('enable_external_access')").fetchone()[0]:
+                connection.execute("SET enable_external_access = false")
         timer = threading.Timer(SECONDS, connection.interrupt)
         timer.start()
         try:

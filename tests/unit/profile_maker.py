@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 START = 1764246877000000000
-PMU = ("aicore_time(us)", "aic_mac_ratio", "aic_scalar_ratio", "aic_mte2_ratio", "aiv_time(us)", "aiv_vec_ratio", "aiv_scalar_ratio", "aiv_mte2_ratio")
+PMU = (
+    "aicore_time(us)", "aic_mac_ratio", "aic_scalar_ratio", "aic_mte2_ratio", "aiv_time(us)", "aiv_vec_ratio", "aiv_scalar_ratio",
+    "aiv_mte2_ratio",
+)  # fmt: skip
 KERNEL_HEAD = (
     "Step Id,Device_id,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,Input Shapes,"
     "Input Data Types," + ",".join(PMU)

@@ -153,7 +153,12 @@ COMMUNICATION = {
             "hcom_allReduce__1@7": {
                 "Communication Time Info": {"Start Timestamp(us)": 5.0, "Elapse Time(ms)": 9.3, "Wait Time(ms)": 1.5},
                 "Communication Bandwidth Info": {
-                    "RDMA": {"Transit Size(MB)": 0.0655, "Transit Time(ms)": 0.04, "Bandwidth(GB/s)": 1.6, "Size Distribution": {"0.0655": [24, 0.04]}},
+                    "RDMA": {
+                        "Transit Size(MB)": 0.0655,
+                        "Transit Time(ms)": 0.04,
+                        "Bandwidth(GB/s)": 1.6,
+                        "Size Distribution": {"0.0655": [24, 0.04]},
+                    },
                     "SDMA": {"Transit Size(MB)": 0, "Transit Time(ms)": 0, "Bandwidth(GB/s)": 0, "Size Distribution": {}},
                 },
             },
@@ -236,7 +241,8 @@ def _database(path: Path, columns: str = "blockDim") -> None:
             f"""
             CREATE TABLE STRING_IDS (id INTEGER, value TEXT);
             INSERT INTO STRING_IDS VALUES (1, 'AI_CORE'), (2, 'aclnnMatmul'), (3, 'MatMulV3'), (4, 'aic_mac_ratio'), (5, 'EVENT_WAIT');
-            CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, globalTaskId INTEGER, taskType INTEGER, streamId INTEGER, taskId INTEGER);
+            CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, globalTaskId INTEGER, taskType INTEGER,
+                streamId INTEGER, taskId INTEGER);
             INSERT INTO TASK VALUES (1000, 3000, 0, 1, 1, 2, 10), (3500, 4000, 0, 2, 1, 2, 11), (4000, 9000, 0, 3, 5, 2, 12);
             CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER, {columns} INTEGER, taskType INTEGER, opType INTEGER);
             INSERT INTO COMPUTE_TASK_INFO VALUES (2, 1, 20, 1, 3), (2, 2, 4, 1, 3);
@@ -257,7 +263,8 @@ def test_kernels_of_a_database_have_steps_counters_and_waits(tmp_path: Path, col
         found = {rows.table: [dict(zip(rows.columns, row, strict=True)) for row in rows.rows] for rows in base.rows()}
         assert base.problems == []
     first, second = found["kernels"]
-    assert (first["op_type"], first["core"], first["dur_ns"], first["mac_ratio"], first["step"], first["block_num"]) == ("MatMulV3", "AI_CORE", 2000, 0.78, "7", 20)
+    assert (first["op_type"], first["core"], first["dur_ns"], first["mac_ratio"]) == ("MatMulV3", "AI_CORE", 2000, 0.78)
+    assert (first["step"], first["block_num"]) == ("7", 20)
     assert (second["wait_ns"], second["step"]) == (500, "8")
     assert [(row["name"], row["dur_ns"]) for row in found["trace"]] == [("EVENT_WAIT", 5000)]
 
