@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forensics import tables
+from forensics.errors import CaseError
 from forensics.feed import File
 from parsers.profile_columns import Column
 from parsers.profile_csv import Table
@@ -74,6 +76,17 @@ class Loader:
             tables.create(self._connection)
             self._connection.execute("BEGIN")  # one transaction: full row groups go straight into the file instead of through the log
         return self._connection
+
+    def report(self, error: Exception) -> None:
+        """Raise CaseError, one sentence, where an error says that the database could not be written."""
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+        if not full and type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            return
+        folder = str(self.path.parent) if self.path is not None else "the case folder"
+        told = str(error).strip().split("\n")[0][:200]
+        raise CaseError(
+            f"the tables of the profiles cannot be written to {folder!a} ({told}): free some space or give another folder with -o"
+        ) from error
 
     def close(self) -> None:
         if self._connection is not None:

@@ -79,15 +79,21 @@ class Profiles:
         """Read one file to its end. `head`: what was read of it before; sets the sizes of `file`."""
         reader = _Input(source, head, file.encoding)
         try:
-            if file.kind == "profile-db":
-                self._database(file, reader)
-            elif file.kind == "metrics":
-                self._scrape(file, reader)
-            else:
-                self._profile(file, reader)
+            self._read(file, reader)
+        except Exception as error:
+            self.loader.report(error)
+            raise
         finally:
             reader.drain()
             file.bytes, file.lines = reader.raw_bytes, reader.lines
+
+    def _read(self, file: File, reader: _Input) -> None:
+        if file.kind == "profile-db":
+            self._database(file, reader)
+        elif file.kind == "metrics":
+            self._scrape(file, reader)
+        else:
+            self._profile(file, reader)
 
     def _profile(self, file: File, reader: _Input) -> None:
         text = reader.head.decode("utf-8", "replace")
@@ -224,6 +230,13 @@ class Profiles:
                 member.note, member.note_zh = _joined(member.note, note.en, "; "), _joined(member.note_zh, note.zh, "；")
         if self.left_out:
             found.notes.append(Note(f"{self.left_out} samples of serving metrics were left out.", f"另有 {self.left_out} 条服务指标未保存。"))
+        try:
+            return self._settled(found)
+        except Exception as error:
+            self.loader.report(error)
+            raise
+
+    def _settled(self, found: Scan) -> Tables | None:
         profile_settle.raw(self, found.files)
         if not self.profiles and not any(row.name.startswith(("service.", "bench.")) for row in found.metrics):
             return None

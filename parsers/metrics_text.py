@@ -48,10 +48,14 @@ class MetricsParser(Parser):
     kind: ClassVar[str] = "metrics"
 
     def claims(self, path: str, head: str) -> int:
-        service = _SERVICE.search(head) is not None
-        if _TYPE.search(head) and (service or re.search(r"^[A-Za-z_:][\w:]*(?:\{[^\n]*\})? [-\d.eE+naNIif]+(?: \d+)?$", head, re.MULTILINE)):
-            return 93
-        return 91 if service and len(_SERVICE.findall(head)) >= 3 else 0
+        typed, service = _TYPE.search(head) is not None, len(_SERVICE.findall(head))
+        if not (typed or service >= 3):
+            return 0
+        lines = [line for line in head.split("\n")[:300] if line.strip()]
+        fit = sum(line.startswith("# ") or _SAMPLE.match(line.rstrip("\r")) is not None for line in lines[:-1] or lines)
+        if fit < 0.8 * max(1, len(lines) - 1):  # a log into which somebody pasted a scrape stays a log
+            return 0
+        return 93 if typed else 91
 
     def record(self, line: str) -> Record | None:
         return None

@@ -128,9 +128,16 @@ def device_info(data: bytes) -> Device:
 
 def bench(data: bytes) -> list[tuple[str, float, int]]:
     """Name, value and line of every number of a benchmark's result; lists of single requests are left out."""
+    try:
+        top = _object(data)
+    except ValueError:
+        rows = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+        if len(rows) < 2:
+            raise
+        return [(name, value, number) for number, line in rows for name, value, _ in bench(line)]  # one result a line, appended
     lines = _Lines(data)
     out = []
-    for name, value in _object(data).items():
+    for name, value in top.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             out.append((str(name)[:100], float(value), lines.of(str(name))))
     return out

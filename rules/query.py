@@ -150,7 +150,7 @@ class Tables:
         captured: dict[str, str] = {}
         for name, value in cells.items():
             if value is not None:
-                captured[name] = _plain(value)[:CELL]
+                captured[name] = (repr(value) if name == "value" and isinstance(value, float) else _plain(value))[:CELL]
             if name in PLACES or value is None:
                 continue
             header = next((h for table in sources if (h := self._headers.get((file_id, _BASE.get(table, table), name))) is not None), None)
