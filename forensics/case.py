@@ -115,9 +115,11 @@ class Case:
         edges: Sequence[Edge] = (),
         diagnoses: Sequence[Diagnosis] = (),
         kept: bytes = b"",
+        profiles: Path | None = None,
     ) -> None:
         """Write the database, with no events yet, and put it in place of what was there. `pattern_names`: (rule, pattern) of each leaf;
-        `kept`: what the caller wants to find again, by `kept`."""
+        `kept`: what the caller wants to find again, by `kept`; `profiles`: a closed database in the scratch folder that has these tables,
+        those of the profiles, the metrics and the facts filled: it becomes the case's own."""
         import duckdb
 
         self.close()
@@ -127,12 +129,16 @@ class Case:
         with _writing(self.folder):
             shutil.rmtree(building, ignore_errors=True)
             building.mkdir()
+            if profiles is not None:
+                os.replace(profiles, fresh)
             connection = duckdb.connect(str(fresh), config={"threads": 1})
             try:
                 connection.execute("BEGIN")
-                tables.create(connection)
+                if profiles is None:
+                    tables.create(connection)
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
-                    tables.insert(connection, table, rows)
+                    if profiles is None or table not in ("metrics", "facts"):
+                        tables.insert(connection, table, rows)
                 for name, value in (("plan", plan), ("triage", triage), ("clocks", scan.clocks)):  # one at a time: they may be large
                     tables.keep(connection, name, msgspec.msgpack.encode(value))
                 tables.keep(connection, "kept", kept)

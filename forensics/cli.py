@@ -77,6 +77,9 @@ def triage(
     form: FormatOption = "text",
     lang: LangOption = None,
     pack: Annotated[Optional[list[str]], typer.Option("--pack", metavar="DIR", help="Folder of a further rule pack. Can be repeated.")] = None,
+    setting: Annotated[
+        Optional[list[str]], typer.Option("--set", metavar="PACK.NAME=VALUE", help="Set an option of a rule pack. Can be repeated.")
+    ] = None,
     since: Annotated[Optional[str], typer.Option(metavar="TIME", help="Leave out what is earlier, such as 2025-09-04T09:12.")] = None,
     until: Annotated[Optional[str], typer.Option(metavar="TIME", help="Leave out what is later.")] = None,
     tz: Annotated[
@@ -115,6 +118,7 @@ def triage(
     options = ask.Options(
         out=out,
         packs=tuple(_folders(pack or ())),
+        settings=tuple(ask.setting(text) for text in setting or ()),
         since=ask.moment(since, "--since") if since else None,
         until=ask.moment(until, "--until") if until else None,
         tz=tz if tz and ask.zone(tz) else None,
@@ -209,6 +213,47 @@ def _folders(packs: list[str] | tuple[()]) -> list[str]:
         if not Path(folder).is_dir() and not (folder.endswith(".json") and Path(folder).is_file()) and folder != "ascend-fd":
             raise UsageError(f"--pack wants the folder of a rule pack, a kg-config.json of ascend-fd, or `ascend-fd`; {folder} is none.")
     return list(packs)
+
+
+@app.command()
+def profile(
+    bundle: Annotated[list[str], typer.Argument(metavar="BUNDLE", help="Archive, folder or file with profiles; or a case that triage has written.")],
+    out: Annotated[Optional[str], typer.Option("--out", "-o", metavar="DIR", help="Case folder. Default: ./<bundle name>.case")] = None,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Form of the report on standard output.")] = "text",
+    lang: LangOption = None,
+    pack: Annotated[Optional[list[str]], typer.Option("--pack", metavar="DIR", help="Folder of a further rule pack. Can be repeated.")] = None,
+    setting: Annotated[
+        Optional[list[str]], typer.Option("--set", metavar="PACK.NAME=VALUE", help="Set an option of a rule pack. Can be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a case folder of another bundle.")] = False,
+    verbose: VerboseOption = False,
+    no_color: NoColorOption = False,
+) -> None:
+    """Say where the time of a profiled job goes, and what makes it slow."""
+    from forensics import options as ask
+    from forensics.case import DATABASE, open_case
+    from forensics.pipeline import run
+    from forensics.profile_report import as_data, build
+    from forensics.report import profile_page
+    from forensics.report.data import encode, write
+    from forensics.terminal import Output
+
+    with ExitStack() as stack:
+        if len(bundle) == 1 and (Path(bundle[0]) / DATABASE).is_file():
+            case = open_case(bundle[0])
+        else:
+            settings = tuple(ask.setting(text) for text in setting or ())
+            work = run(list(bundle), ask.Options(out=out, packs=tuple(_folders(pack or ())), settings=settings, index=False, force=force))
+            stack.callback(work.close)
+            case = work.case
+            write(work.triage, case.folder)
+        stack.callback(case.close)
+        found = build(case)
+    if form == "json":
+        Output().data(encode(as_data(found)))
+    else:
+        Output().text(profile_page.render(found, look(lang, verbose, no_color)))
+    raise typer.Exit(exit_status(found.triage, None))
 
 
 @app.command()

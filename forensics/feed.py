@@ -15,6 +15,7 @@ import msgspec
 from forensics import transcode
 from parsers import registry
 from parsers.base import clean
+from parsers.profile import TABLES
 
 BLOCK = 8 << 20
 """Bytes of a block."""
@@ -91,6 +92,8 @@ class Task(msgspec.Struct, array_like=True):
 
 Block = mmap.mmap
 
+Divert = Callable[["File", "Source", bytes], None]
+"""(file, member, what was read of it): reads a member of a kind in TABLES to its end and sets the sizes of the file."""
 Known = Callable[[int, str], "tuple[str, str] | None"]
 """(file id, path) -> kind and encoding of the member, where they are known."""
 
@@ -110,9 +113,12 @@ class Feed:
         acquire: Callable[[], int],
         count: Callable[[memoryview], int] | None = None,
         known: Known | None = None,
+        divert: Divert | None = None,
     ):
         """`acquire` gives the index of a block that nobody reads any more, waiting for one if need be. `count` counts line ends,
-        where segments have to know their line. `known`: what an earlier pass judged members to be, so that they are not judged again."""
+        where segments have to know their line. `known`: what an earlier pass judged members to be, so that they are not judged again.
+        `divert` takes what is read as tables, not as lines; without it such members are passed over."""
+        self.divert = divert
         self.members, self.blocks, self.acquire, self.count, self.known = members, blocks, acquire, count, known
         self.files: list[File] = []
         self._number = 0
@@ -152,7 +158,10 @@ class Feed:
         kind, encoding = judged
         file = File(len(self.files), member.path, kind, encoding, member.mtime, bytes=ready - start)
         self.files.append(file)
-        if kind == "binary":
+        if kind in TABLES and self.divert is not None:
+            self.divert(file, member, head)
+            return
+        if kind == "binary" or kind in TABLES:
             file.bytes += _drain(member)
             return
         reader: Source = member

@@ -16,7 +16,7 @@ import msgspec
 
 from forensics.archive.ledger import Lost
 from forensics.clocks import FileClock, Told, settled
-from forensics.feed import File, Source, Task
+from forensics.feed import Divert, File, Source, Task
 from forensics.moments import Moments
 from forensics.nodes import Machine, Trace, name_files
 from forensics.origin import Origin, of_path
@@ -24,6 +24,7 @@ from forensics.pool import Failed, Pool
 from forensics.result import FirstError, Member, Note
 from forensics.scan_worker import EXTRA, FEW, PER_FILE, First, Found, ScanWork, Seen
 from forensics.skew import Skew, between, take_off, zones
+from parsers.profile import TABLES
 from rules.model import FactRow, Hit, MetricRow, Remark
 from rules.scan import Scanner
 
@@ -116,13 +117,15 @@ def scan(
     zone: int | None = None,
     on_hits: Callable[[Sequence[Hit]], None] | None = None,
     on_progress: Callable[[int, str], None] | None = None,
+    divert: Divert | None = None,
 ) -> Scan:
     """Scan all members. `on_hits` gets hits block by block, with printed times, long before the end; `on_progress` the number of
-    lines so far and the member at hand. `zone`: seconds east of UTC of wall clocks that do not say theirs, None: found out."""
+    lines so far and the member at hand. `zone`: seconds east of UTC of wall clocks that do not say theirs, None: found out.
+    `divert` reads profiles (see `feed.Feed`)."""
     full = mmap.mmap(-1, max(1, len(scanner.leaves)))
     if bundle.size >= LARGE:
         scanner.sharpen()
-    pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner, full), workers, _numpy)
+    pool: Pool[list[Seen]] = Pool(bundle.members(), lambda _: ScanWork(scanner, full), workers, _numpy, divert=divert)
     merge = _Merge(pool.feed.files, full, getattr(bundle, "roots", ()))
     for task, result in pool.results():
         if isinstance(result, Failed):
@@ -444,7 +447,7 @@ class _Merge:
         by_path: dict[str, Member] = {}
         for state in self.states:
             file, told, clock = state.file, state.told, clocks[state.file.file_id]
-            lines = state.lines + state.open_end
+            lines = file.lines if file.kind in TABLES else state.lines + state.open_end
             binary = file.kind == "binary"
             known = not binary and file.kind != "text"
             status = "binary" if binary else "read" if known or not lines else "unrecognised"

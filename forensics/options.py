@@ -40,6 +40,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Rules that are asked besides: "preflight", the checks before go-live."""
     baseline: str | None = None
     """Bundle of a good run that this one is compared with."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Options of rule packs (`pack.name`) and the values they get instead of their own."""
     max_bytes: int | None = None
     """Unpacked bytes at which reading stops; None here and below: the reader's own default."""
     max_members: int | None = None
@@ -87,6 +89,14 @@ def moment(text: str, option: str) -> datetime:
         raise UsageError(
             f"{option} wants a time such as 2025-09-04T09:12:03, with +08:00 or Z behind it where the zone matters; found {safe(text)!r}."
         ) from None
+
+
+def setting(text: str) -> tuple[str, str]:
+    """`pack.name=value` of `--set`. Raises UsageError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise UsageError(f"--set wants an option of a rule pack and its value, such as profile.aicpu_least_us=50; found {safe(text)!r}.")
+    return name.strip(), value.strip()
 
 
 def byte_count(text: str, option: str) -> int:

@@ -28,6 +28,7 @@ class Origin(NamedTuple):
 
 
 _PACKED = re.compile(r"\.(?:tar|tgz|tbz2?|txz|zip|gz|bz2|xz|zst|7z|case)(?=$|\.)", re.IGNORECASE)
+_CAPTURE = re.compile(r"_\d{1,10}_\d{14,17}_ascend_(?:pt|ms)\Z")
 _NODE = re.compile(r"(?:node|worker|server|master|slave|host|pod|npu|machine|ecs|bms)[-_.]?[a-z0-9][\w.-]*|(?:\d{1,3}[.-]){3}\d{1,3}", re.IGNORECASE)
 _NOT_NODE = re.compile(
     r"host-\d|hostlogs?|host_|node_?check|(?:node|server|worker|host|npu|pod)[-_.]?(?:s|logs?|info|d|exporter|smi\w*)(?:[-_.].*)?$", re.IGNORECASE
@@ -45,7 +46,7 @@ def of_path(path: str) -> Origin:
     folders, _, name = path.rpartition("/")
     node = ""
     for part in folders.split("/") if folders else ():
-        plain = _PACKED.split(part, maxsplit=1)[0]
+        plain = _CAPTURE.sub("", _PACKED.split(part, maxsplit=1)[0])
         if _NODE.fullmatch(plain) and not _NOT_NODE.match(plain) and (any(map(str.isdigit, plain)) or _LETTERED.fullmatch(plain)):
             node = plain
     pid = named = None

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +20,17 @@ from forensics.clocks import FileClock
 from forensics.doctor import own_version
 from forensics.errors import UsageError
 from forensics.options import Options, Progress, zone
+from forensics.profile_settle import headers
+from forensics.profiles import Profiles
 from forensics.result import Baseline, BundleInfo, Member, Note, Triage
 from forensics.several import Several
 from rules import pack, scan
-from rules.diagnose import Conclusion, diagnose
+from rules.diagnose import Conclusion, diagnose, options_of
 from rules.evaluate import Evaluator, Evidences
 from rules.explain import Explanation
 from rules.explain import explain as explain_rule
 from rules.model import FactRow, FirstRow, Hit, MetricRow, Remark, RuleSet
+from rules.query import Tables
 
 if TYPE_CHECKING:
     from forensics.baseline import Good
@@ -52,6 +55,7 @@ class Kept(msgspec.Struct):
     doubt: dict[str, int] = {}
     before: frozenset[str] | None = None
     """Rules that hold in the good run of --baseline too."""
+    settings: dict[str, str] = {}
 
 
 class Run:
@@ -122,9 +126,10 @@ def run(sources: list[str], options: Options, on_progress: OnProgress | None = N
 
 
 def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: Options, on_progress: OnProgress | None, started: float) -> Run:
-    rules = pack.load(options.packs)
+    rules = _rules(options.packs, dict(options.settings))
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
     offset = _given_offset(options)
+    profiles = Profiles(lambda: case.scratch)
 
     def report(lines: int, what: str) -> None:
         if on_progress is not None:
@@ -132,12 +137,15 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
 
     good = _good_run(options, rules, scanner, offset, case)
     early = _Early(rules, scanner, on_progress) if on_progress is not None else None
-    found = ingest.scan(bundle, scanner, options.workers, offset, early, report)
+    found = ingest.scan(bundle, scanner, options.workers, offset, early, report, profiles.take)
+    tables = profiles.finish(found)
     found.hits = _within(found.hits, options, offset)
     onset = min((first.ts for first in found.first_errors if first.ts is not None), default=None)
     before = None if good is None else good.held
     firsts, doubt = job.first_rows(found), job.doubt(found)
-    conclusion = diagnose(rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt, before)
+    conclusion = diagnose(
+        rules, scanner.leaves, found.hits, found.counts, found.facts, found.metrics, onset, found.remarks, firsts, doubt, before, tables
+    )
     info = _bundle_info(bundle, found, offset)
     triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
     if good is not None:
@@ -145,15 +153,20 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
     if options.profile:
         triage.checks = preflight.results(rules, scanner.leaves, found)
     identity = Identity(bundle.sha256, _digest(rules, options, good.sha256 if good is not None else ""), own_version())
+    profiles.close()
     case = _settle_folder(case, identity, options, sources)
     triage.case = str(case.folder)
     triage.seconds = time.monotonic() - started
     if not case.check(identity, options.force):
-        kept = Kept(found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs), found.remarks, firsts, doubt, before)
+        kept = Kept(
+            found.hits, found.counts, found.facts, found.metrics, onset, list(options.packs), found.remarks, firsts, doubt, before,
+            dict(options.settings),
+        )  # fmt: skip
         names = [(rules.rules[ref.rule].id, ref.leaf.id) for ref in scanner.leaves]
         plan = Plan(identity, [_absolute(source) for source in sources])
         case.store(
-            plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses, msgspec.msgpack.encode(kept)
+            plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses, msgspec.msgpack.encode(kept),
+            profiles.loader.path if tables is not None else None,
         )  # fmt: skip
     return Run(triage, case, bundle, found.clocks, options, on_progress)
 
@@ -184,21 +197,50 @@ class _Early:
 def explain(case: Case, what: str) -> Explanation:
     """Why a rule (an id, or the number of a diagnosis) holds in a case, or why it does not. Raises UsageError."""
     kept = msgspec.msgpack.decode(case.kept(), type=Kept)
-    rules = pack.load(kept.packs)
+    rules = _rules(kept.packs, kept.settings)
     scanner = scan.Scanner.load(rules, ingest.EXTRA)
+    tables = stored(case)
     conclusion: Conclusion = diagnose(
-        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt, kept.before
+        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt, kept.before,
+        tables,
     )
     if what.isdecimal():
         ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in conclusion.diagnoses}
         if int(what) not in ranks:
             raise UsageError(f"there is no diagnosis {what} in this case; it has {len(ranks)}. A rule is named by its id.")
         what = ranks[int(what)]
-    evaluator = Evaluator(scanner.leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics))
+    evaluator = Evaluator(scanner.leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics, tables, options_of(rules)))
     try:
         return explain_rule(what, rules, scanner.leaves, evaluator, conclusion)
     except KeyError:
         raise UsageError(f"there is no rule {what!a}; `dsforensics rules search WORD` finds rules.") from None
+
+
+def stored(case: Case) -> Tables | None:
+    """The tables of the profiles in a case, for rules; None where it has none."""
+    connection = case.connection()
+    try:
+        asked = connection.execute(
+            "SELECT (SELECT count(*) FROM profiles) + (SELECT count(*) FROM metrics WHERE name LIKE 'service.%' OR name LIKE 'bench.%')"
+        ).fetchone()
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        return None  # a case of a version without profiles
+    if not asked or not asked[0]:
+        return None
+    files = dict(connection.execute("SELECT file_id, path FROM files").fetchall())
+    return Tables(connection, files, headers(connection))
+
+
+def _rules(packs: Sequence[str], settings: Mapping[str, str]) -> RuleSet:
+    rules = pack.load(packs)
+    if not settings:
+        return rules
+    try:
+        return pack.set_options(rules, settings)
+    except ValueError as error:
+        raise UsageError(f"--set: {error}.") from None
 
 
 # ---------------------------------------------------------------- the input and the folder

@@ -19,7 +19,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from forensics.feed import BLOCK, Block, Feed, Known, Source, Task, new_block
+from forensics.feed import BLOCK, Block, Divert, Feed, Known, Source, Task, new_block
 
 Result = TypeVar("Result", covariant=True)
 _LENGTH = struct.Struct("<Q")
@@ -62,14 +62,15 @@ class Pool(Generic[Result]):
         prepare: Callable[[], object] | None = None,
         count: Callable[[memoryview], int] | None = None,
         known: Known | None = None,
+        divert: Divert | None = None,
     ):
         """`make(n)` builds the work of process n, in that process; 0 is this process itself. `prepare` runs once before any other
-        process is made: what it imports is shared by all. `count`, `known`: see `Feed`."""
+        process is made: what it imports is shared by all. `count`, `known`, `divert`: see `Feed`."""
         self.count = cores() if workers is None else max(1, workers)
         self.make, self.prepare = make, prepare
         self.blocks: list[Block] = [new_block()]
         self.free = deque([0])
-        self.feed = Feed(members, self.blocks, self._acquire, count, known)
+        self.feed = Feed(members, self.blocks, self._acquire, count, known, divert)
         self.finished: list[object] = []
         self._workers: list[_Worker] = []
         self._selector: selectors.DefaultSelector | None = None

@@ -132,6 +132,8 @@ def _remarks(rules: RuleSet, leaves: Sequence[LeafRef], scan: Scan, found: Concl
         count = len(found.noise)
         english = f"Known to be harmless and left out of the evidence: {count} {'line' if count == 1 else 'lines'}, the first at {place}."
         notes.append(Note(english, f"已知无害、未作为证据的日志：{count} 行，首行位于 {place}。"))
+    for name, wrong in sorted(found.failed.items())[:20]:
+        notes.append(Note(f"The query of {name} failed: {wrong}.", f"规则 {name} 的查询失败：{wrong}。"))
     if shapes > UNEXPLAINED:
         more = shapes - UNEXPLAINED
         notes.append(Note(f"{more} further shapes of unexplained error lines are not listed.", f"另有 {more} 类未解释的错误日志未列出。"))

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rules import case_tables
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -80,6 +82,7 @@ TABLES: dict[str, Columns] = {
     ),
     "replays": (("diagnosis", "INTEGER"), ("kernel", "VARCHAR"), ("status", "VARCHAR"), ("detail", "VARCHAR")),
     "internals": (("name", "VARCHAR"), ("data", "BLOB")),
+    **case_tables.TABLES,
 }  # fmt: skip
 """`internals` holds what the program itself reads again (msgpack); not part of the interface."""
 
@@ -89,6 +92,8 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     for name, columns in TABLES.items():
         listed = ", ".join(f'"{column}" {kind}' for column, kind in columns)
         connection.execute(f"CREATE TABLE {name} ({listed})")
+    for name, query in case_tables.VIEWS.items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
     view(connection, [])
 
 

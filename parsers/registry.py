@@ -28,11 +28,12 @@ from parsers.error_block import ErrorBlockParser
 from parsers.firmware import FirmwareParser
 from parsers.hccn_tool import HccnToolParser
 from parsers.kernel_log import KernelParser
+from parsers.metrics_text import MetricsParser
 from parsers.mindie import MindieParser
 from parsers.mindspore import MindsporeParser
 from parsers.npu_smi import NpuSmiParser
 from parsers.plog import UNSURE, PlogParser
-from parsers.profile import ProfileParser
+from parsers.profile import TABLES, ProfileDatabaseParser, ProfileParser, RawProfileParser, is_database
 from parsers.rows import Document
 from parsers.text import TextParser
 
@@ -56,6 +57,9 @@ PARSERS: tuple[Parser, ...] = (
     ClusterParser(),
     BmcParser(),
     ProfileParser(),
+    ProfileDatabaseParser(),
+    RawProfileParser(),
+    MetricsParser(),
     TextParser(),
 )
 """Of equal claims the earlier parser wins."""
@@ -107,6 +111,8 @@ _FOLD_BYTES = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _classified(path: str, head: bytes) -> Classified:
+    if is_database(path, head):
+        return Classified("profile-db")
     if encoding.is_binary(head) or head.startswith(_OWN):  # a report or manifest of ours quotes lines of logs, and is none
         return Classified("binary")
     coding = encoding.detect(head)
@@ -140,7 +146,7 @@ def extract(text: str, kind: str) -> Document:
     What several extractors find on one line is kept once; line numbers count from 1, at `\\n` only.
     """
     out = Document()
-    if kind in ("binary", "profile"):
+    if kind == "binary" or kind in TABLES:
         return out
     for one in PARSERS:
         if "extract" in type(one).__dict__:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from rules import reader, scan
+from rules import query, reader, scan
 from rules.diagnose import Conclusion, diagnose
 from rules.model import FactRow, Hit, MetricRow, Problem, Rule, RuleSet
 
@@ -62,17 +62,18 @@ def hits_of(scanner: scan.Scanner, text: str, file_id: int = 0) -> tuple[list[Hi
 
 
 def fires(scanner: scan.Scanner, rules: RuleSet, text: str) -> Conclusion:
-    """All rules that hold on an example."""
+    """All rules that hold on an example; `query.example` says how it writes tables."""
+    tables = query.example(text)
     text, facts, metrics = stated(text)
     hits, counts = hits_of(scanner, text)
-    return diagnose(rules, scanner.leaves, hits, counts, facts, metrics)
+    return diagnose(rules, scanner.leaves, hits, counts, facts, metrics, tables=tables)
 
 
 def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial]:
     """Every example on which its rule does not fire, every near miss on which it does, every example whose line another rule takes as noise."""
     scanner = scan.Scanner.load(rules)
     for rule in only if only is not None else rules.rules:
-        if not rule.examples.match and all(leaf.of_line for leaf in scan.leaves_of(rule.match)):
+        if not rule.examples.match and all(leaf.of_line or leaf.sql for leaf in scan.leaves_of(rule.match)):
             yield Trial(rule.id, rule.file, rule.line, "has no example on which it must fire")
         for example in rule.examples.match:
             own = fires(scanner, rules, example)
@@ -81,7 +82,8 @@ def trials(rules: RuleSet, only: Sequence[Rule] | None = None) -> Iterator[Trial
                 if not own.noise:
                     yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
             elif rule.id not in names:
-                yield Trial(rule.id, rule.file, rule.line, "does not fire on its example", example)
+                because = f" ({own.failed[rule.id]})" if rule.id in own.failed else ""
+                yield Trial(rule.id, rule.file, rule.line, f"does not fire on its example{because}", example)
             elif rule.role == "cause" and (stronger := _thief(own, rule)):
                 yield Trial(rule.id, rule.file, rule.line, f"is outranked on its own example by {stronger}", example)
         for example in rule.examples.no_match:

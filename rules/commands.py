@@ -76,7 +76,7 @@ def search(words: list[str], pack: Packs = None, lang: Lang = "en") -> None:
 
     found = False
     for rule in packs.load(pack or []).rules:
-        parts = [(*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric, leaf.mismatch) for leaf in leaves_of(rule.match)]
+        parts = [(*leaf.contains, leaf.regex, *leaf.codes, leaf.fact, leaf.metric, leaf.mismatch, leaf.sql) for leaf in leaves_of(rule.match)]
         patterns = " ".join(word for words in parts for word in words)
         remedies = " ".join(text for texts in rule.remedy.values() for text in texts)
         hay = f"{rule.id} {rule.root_cause} {rule.title.en} {rule.title.zh} {remedies} {patterns}".lower()
@@ -229,7 +229,7 @@ def rule_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     leaf_fields: dict[str, Any] = dict.fromkeys(("contains", "code", "not_contains", "severity", "module"), texts)
-    leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch")}
+    leaf_fields |= {key: {"type": "string"} for key in ("id", "regex", "fact", "metric", "mismatch", "sql")}
     leaf_fields |= {
         "ignore_case": {"type": "boolean"},
         "optional": {"type": "boolean"},

@@ -66,6 +66,10 @@ def level(value: float) -> str:
     return "high" if value >= HIGH else "medium" if value >= MEDIUM else "low"
 
 
+def rule_is_sure(finding: Finding) -> bool:
+    return finding.rule.strength in ("decisive", "strong")
+
+
 def why(finding: Finding, weight: Weight, rivals: int, chance: float) -> Text:
     """One line on what the confidence rests on, and what it means."""
     kind = {
@@ -74,6 +78,8 @@ def why(finding: Finding, weight: Weight, rivals: int, chance: float) -> Text:
         "moderate": ("the usual reading of these lines", "这些日志的通常含义"),
         "weak": ("one reading among several", "多种可能之一"),
     }[finding.rule.strength]
+    if finding.hits and finding.hits[0].kind == "profile":
+        kind = ("measured in the profile", "性能数据实测") if rule_is_sure(finding) else ("the usual reading of these numbers", "这些数据的通常含义")
     english, chinese = [kind[0]], [kind[1]]
     if finding.rule.role == "symptom":
         english, chinese = ["only consequences were found, no cause"], ["只发现后果类日志，未发现原因"]

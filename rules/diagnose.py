@@ -13,6 +13,7 @@ from rules.evaluate import Evaluator, Evidences, order
 from rules.model import Began, Diagnosis, Evidence, FactRow, Finding, FirstRow, Hit, MetricRow, Remark, RuleSet, Text
 from rules.origin import begin
 from rules.places import at_place, attempt_of, scope_of
+from rules.query import Tables
 from rules.seats import Attempt
 
 EVIDENCE = 10
@@ -35,6 +36,8 @@ class Conclusion(msgspec.Struct):
     """Starts of the job, as far as the bundle knows them."""
     began: list[Began] = []
     """Where each of them began to fail."""
+    failed: dict[str, str] = {}
+    """Rules whose query failed, and why."""
 
 
 def diagnose(
@@ -49,15 +52,16 @@ def diagnose(
     firsts: Sequence[FirstRow] = (),
     doubt: Mapping[str, int] | None = None,
     before: frozenset[str] | None = None,
+    tables: Tables | None = None,
 ) -> Conclusion:
     """Ranked diagnoses of one incident.
 
     `hits` carry UTC times where known; `counts` are lines per leaf, kept or not; `onset` is the time of the first error line.
     `remarks`, `firsts`: what lines say about a job of many ranks, and the first error of each process; `doubt`: microseconds by which the
     clock of a node may be off, of nodes whose clocks were compared; `before`: rules that hold in a good run too, where there is one to
-    compare with.
+    compare with; `tables`: what profiles hold.
     Deterministic: depends on the arguments only, not on their order."""
-    evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics))
+    evaluator = Evaluator(leaves, Evidences(hits, counts, facts, metrics, tables, options_of(rules)))
     findings = evaluator.findings(rules)
     findings.sort(key=lambda finding: (order(finding.hits[0]), finding.rule.id))
     graph = causes.edges(findings, doubt)
@@ -66,7 +70,12 @@ def diagnose(
     fired = {n for n, ref in enumerate(leaves) if rules.rules[ref.rule].id in held or rules.rules[ref.rule].role == "noise"}
     onsets = {n: causes.onset_of(findings[n], firsts, onset) for n in causes.roots(findings, graph)}
     diagnoses = _ranked(findings, graph, onsets, attempts, began, before)
-    return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began)
+    return Conclusion(findings, graph, diagnoses, evaluator.noise, fired, evaluator.exhausted, attempts, began, evaluator.failed)
+
+
+def options_of(rules: RuleSet) -> dict[str, dict[str, float | str]]:
+    """Pack -> option -> value."""
+    return {pack.name: {option.name: option.value for option in pack.options} for pack in rules.packs if pack.options}
 
 
 def _ranked(
@@ -79,7 +88,7 @@ def _ranked(
     best = sorted(weights, key=lambda n: (-weights[n].value, order(findings[n].hits[0]), findings[n].rule.id))
     groups: dict[tuple[str, str], list[int]] = {}
     for n in best:
-        groups.setdefault((findings[n].rule.root_cause, findings[n].scope.node), []).append(n)
+        groups.setdefault(_group(findings[n], groups), []).append(n)
     leaders = [members[0] for members in groups.values()][:DIAGNOSES]
     slugs = [findings[n].rule.root_cause for n in leaders]
     own = [weights[n] for n in leaders]
@@ -89,7 +98,7 @@ def _ranked(
     out: list[Diagnosis] = []
     for rank, place in enumerate(places, 1):
         lead = leaders[place]
-        finding, members = findings[lead], groups[(findings[lead].rule.root_cause, findings[lead].scope.node)]
+        finding, members = findings[lead], next(group for group in groups.values() if group[0] == lead)
         following = [n for member in members for n in causes.chain(member, findings, graph)]
         following = list(dict.fromkeys(n for n in following if n not in members))
         support = [findings[n] for n in members[1:]]
@@ -123,6 +132,14 @@ def _rivals(place: int, leaders: list[Finding]) -> list[int]:
     return [n for n, other in enumerate(leaders) if n == place or causes.contend(leaders[place], other)]
 
 
+def _group(finding: Finding, groups: Mapping[tuple[str, str], object]) -> tuple[str, str]:
+    """Cause and node that findings are put together by; one that knows no node (a number, a row of a profile) joins those that do."""
+    cause, node = finding.rule.root_cause, finding.scope.node
+    if node:
+        return (cause, "") if (cause, "") in groups else (cause, node)
+    return next((known for known in groups if known[0] == cause), (cause, ""))
+
+
 def _evidence(finding: Finding, support: list[Finding], following: list[Finding]) -> list[Evidence]:
     """The deciding lines first, then what other rules of the same root cause saw, then occurrences, then the first consequences."""
     picked: dict[tuple[int, int, str], Evidence] = {}
@@ -131,7 +148,7 @@ def _evidence(finding: Finding, support: list[Finding], following: list[Finding]
         for hit in hits:
             key = (hit.file_id, hit.line_no, hit.text if hit.leaf < 0 else "")
             if key not in picked and len(picked) < EVIDENCE:
-                picked[key] = Evidence(hit.file, hit.line_no, hit.text, role, hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset)
+                picked[key] = Evidence(hit.file, hit.line_no, hit.text, role, hit.ts, file_id=hit.file_id, byte_offset=hit.byte_offset, row=hit.row)
 
     cite(finding.hits[: finding.deciding], "for")
     for other in support:

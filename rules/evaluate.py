@@ -12,6 +12,7 @@ import msgspec
 from rules import scan
 from rules.expression import Expression, ExpressionError
 from rules.model import Count, FactRow, Finding, Group, Hit, Leaf, MetricRow, Near, Node, Rule, RuleSet, Scope, Series
+from rules.query import Tables
 from rules.versions import check, satisfies
 
 STEPS = 20_000
@@ -31,6 +32,10 @@ class Evidences(msgspec.Struct):
     """Leaf -> lines it matched on, also those not kept."""
     facts: Sequence[FactRow] = ()
     metrics: Sequence[MetricRow] = ()
+    tables: Tables | None = None
+    """What profiles hold; None where the bundle has none, and no query is run."""
+    options: Mapping[str, Mapping[str, float | str]] = {}
+    """Pack -> its options, for queries."""
 
 
 class _TooMany(Exception):
@@ -55,6 +60,10 @@ class Evaluator:
         """Lines taken out of the evidence: (file, line)."""
         self.exhausted: list[str] = []
         """Rules that ran out of steps."""
+        self.failed: dict[str, str] = {}
+        """Rules whose query failed, and why."""
+        self.trouble = ""
+        """Of the last query."""
 
     def findings(self, rules: RuleSet) -> list[Finding]:
         """All rules that hold. Noise rules are asked first, and their lines are then nobody's evidence."""
@@ -66,7 +75,10 @@ class Evaluator:
 
     def _touched(self, number: int, rule: Rule) -> bool:
         """Whether any line, fact or metric the rule looks for is there at all; most rules end here."""
-        return any(not leaf.of_line or self._index.get((number, leaf.id)) in self._hits for leaf in scan.leaves_of(rule.match)) or bool(rule.metrics)
+        for leaf in scan.leaves_of(rule.match):
+            if self.evidences.tables is not None if leaf.sql else not leaf.of_line or self._index.get((number, leaf.id)) in self._hits:
+                return True
+        return bool(rule.metrics)
 
     def finding(self, number: int, rule: Rule) -> Finding | None:
         """What rule `number` found, or None."""
@@ -115,16 +127,32 @@ class Evaluator:
 
     # ------------------------------------------------------------ parts
 
-    def candidates(self, number: int, leaf: Leaf) -> list[Hit]:
-        """The lines, facts or numbers one leaf can stand for, in time."""
+    def candidates(self, number: int, leaf: Leaf, pack: str) -> list[Hit]:
+        """The lines, facts, numbers or rows that one leaf of a rule of this pack can stand for; all but rows in time."""
         if leaf.fact:
             return [_fact_hit(row) for row in self.evidences.facts if fnmatch.fnmatchcase(row.name, leaf.fact)]
         if leaf.metric:
             return [_metric_hit(row) for row in self.evidences.metrics if fnmatch.fnmatchcase(row.name, leaf.metric)]
+        if leaf.sql:
+            return self._rows(leaf, pack)
         if leaf.mismatch:
             return [hit for hit in self._mismatches if fnmatch.fnmatchcase(hit.captures["name"], leaf.mismatch)]
         found = self._hits.get(self._index.get((number, leaf.id), -1), [])
         return [hit for hit in found if (hit.file_id, hit.line_no) not in self.noise and _admits(leaf, hit)]
+
+    def _rows(self, leaf: Leaf, pack: str) -> list[Hit]:
+        """The rows a query finds, in its own order, as lines."""
+        if self.evidences.tables is None:
+            return []
+        answer = self.evidences.tables.ask(leaf.sql, self.evidences.options.get(pack, {}))
+        self.trouble = answer.problem
+        return [
+            Hit(
+                -1, row.file_id, row.file, row.line_no, -1, row.text, row.captures, "profile", "profile", row.ts, node=row.node, device=row.device,
+                rank=row.rank, row=row.row_no,
+            )
+            for row in answer.rows
+        ]  # fmt: skip
 
     @functools.cached_property
     def _mismatches(self) -> list[Hit]:
@@ -206,7 +234,9 @@ class _Search:
 
     def pool(self, leaf: Leaf) -> list[Hit]:
         if leaf.id not in self._pool:
-            self._pool[leaf.id] = self._evaluator.candidates(self._number, leaf)
+            self._pool[leaf.id] = self._evaluator.candidates(self._number, leaf, self._rule.pack)
+            if leaf.sql and self._evaluator.trouble:
+                self._evaluator.failed[self._rule.id] = self._evaluator.trouble
         return self._pool[leaf.id]
 
     def lines(self, leaf_id: str) -> int:

@@ -51,7 +51,7 @@ def explain(ident: str, rules: RuleSet, leaves: Sequence[scan.LeafRef], evaluato
     optional = _optional(rule)
     parts = []
     for leaf in scan.leaves_of(rule.match):
-        admitted = evaluator.candidates(number, leaf)
+        admitted = evaluator.candidates(number, leaf, rule.pack)
         lines = len(admitted) if not leaf.of_line else evaluator.evidences.counts.get(index[number, leaf.id], 0)
         shown = tuple(Evidence(hit.file, hit.line_no, hit.text, "context", hit.ts, leaf.id) for hit in admitted[:3])
         parts.append(Part(leaf.id, pattern_of(leaf), lines, len(admitted), shown, leaf.id not in optional))
@@ -72,7 +72,7 @@ def pattern_of(leaf: Leaf) -> str:
         return "contains " + ", ".join(repr(word) for word in leaf.contains)
     if leaf.codes:
         return "code " + ", ".join(leaf.codes)
-    named = (("regex", leaf.regex), ("fact", leaf.fact), ("metric", leaf.metric), ("mismatch", leaf.mismatch))
+    named = (("regex", leaf.regex), ("fact", leaf.fact), ("metric", leaf.metric), ("mismatch", leaf.mismatch), ("sql", " ".join(leaf.sql.split())))
     return next((f"{name} {value}" for name, value in named if value), "")
 
 

@@ -50,7 +50,7 @@ class Near(msgspec.Struct, frozen=True):
 
 
 class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
-    """One kind of line, fact or number a rule looks for. Exactly one of contains, regex, codes, fact, metric, mismatch is set."""
+    """One kind of line, fact, number or row a rule looks for. Exactly one of contains, regex, codes, fact, metric, mismatch, sql is set."""
 
     id: str
     contains: tuple[str, ...] = ()
@@ -65,6 +65,8 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
     mismatch: str = ""
     """Relation of two versions that contradict each other (`versions.check`), `*` allowed; captures: left, left_version, right,
     right_version, expected, expected_zh."""
+    sql: str = ""
+    """A query over the tables that profiles fill (rules/case_tables.py); each of its rows counts as a line, its columns are captures."""
     not_contains: tuple[str, ...] = ()
     ignore_case: bool = False
     source: tuple[str, ...] = ()
@@ -76,8 +78,8 @@ class Leaf(msgspec.Struct, frozen=True, tag="leaf"):
 
     @property
     def of_line(self) -> bool:
-        """Whether it looks at lines; else at facts, numbers or pairs of versions."""
-        return not (self.fact or self.metric or self.mismatch)
+        """Whether it looks at lines; else at facts, numbers, pairs of versions or rows of tables."""
+        return not (self.fact or self.metric or self.mismatch or self.sql)
 
 
 class Group(msgspec.Struct, frozen=True, tag="group"):
@@ -170,11 +172,21 @@ class Rule(msgspec.Struct, frozen=True):
     line: int = 0
 
 
+class Option(msgspec.Struct, frozen=True):
+    """A number (or text) that the queries of a pack use as `$name`: where a threshold lies, and who says so."""
+
+    name: str
+    value: float | str
+    unit: str = ""
+    source: str = ""
+
+
 class Pack(msgspec.Struct, frozen=True):
     name: str
     version: str
     rules: int
     path: str = ""
+    options: tuple[Option, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -225,6 +237,8 @@ class Hit(msgspec.Struct, gc=False):
     tid: int | None = None
     device: int | None = None
     rank: int | None = None
+    row: int | None = None
+    """Of a row of a table: its number, from 1."""
 
 
 class FirstRow(msgspec.Struct, frozen=True):
@@ -298,6 +312,8 @@ class Evidence(msgspec.Struct, frozen=True):
     leaf: str = ""
     file_id: int = -1
     byte_offset: int = -1
+    row: int | None = None
+    """Of a table's file: the data row, from 1."""
 
 
 class Scope(msgspec.Struct, frozen=True):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import os
 import pathlib
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from rules import ascend_fd, looks, yaml_text
+from rules import ascend_fd, looks, query, yaml_text
 from rules.cache import read_cache, write_cache
-from rules.model import Pack, Problem, Rule, RuleSet
+from rules.model import Option, Pack, Problem, Rule, RuleSet, leaves_of
 from rules.reader import ID, read_rule
 
 SHIPPED = pathlib.Path(__file__).parent / "packs"
-FORMAT = "6"
+FORMAT = "7"
 """Part of the cache key: changes with the shape of Rule."""
 RULES = 20_000
 """At most so many rules are taken from one pack."""
@@ -147,6 +148,7 @@ def _read_plain(path: pathlib.Path, shown: str, most: int = yaml_text.BYTES) -> 
 def _build(files: list[tuple[str, str, bytes | Problem]]) -> RuleSet:
     problems: list[Problem] = []
     packs: dict[str, tuple[str, str]] = {}
+    options: dict[str, tuple[Option, ...]] = {}
     rules: dict[str, Rule] = {}
     owners: dict[str, str] = {}
     for folder, shown, data in files:
@@ -162,7 +164,8 @@ def _build(files: list[tuple[str, str, bytes | Problem]]) -> RuleSet:
         if os.path.basename(shown) in ("pack.yaml", "pack.yml"):
             header, wrong = _header(documents, shown, packs[folder][0])
             packs[folder] = header
-            problems += wrong
+            options[folder], amiss = _options(documents, shown)
+            problems += wrong + amiss
             continue
         for item, at in _rule_items(documents):
             rule, wrong = read_rule(item, shown, at, packs[folder][0])
@@ -174,9 +177,11 @@ def _build(files: list[tuple[str, str, bytes | Problem]]) -> RuleSet:
                 rules[rule.id] = rule
                 owners[rule.id] = folder
     sound, broken = _sound(list(rules.values()))
-    problems += broken
+    unknown = [lost for rule in sound if (lost := _unknown_option(rule, options.get(owners[rule.id], ()))) is not None]
+    sound = [rule for rule in sound if (rule.file, rule.line) not in {(lost.file, lost.line) for lost in unknown}]
+    problems += broken + unknown
     counted = [owners[rule.id] for rule in sound]
-    made = [Pack(name, version, counted.count(folder), folder) for folder, (name, version) in packs.items()]
+    made = [Pack(name, version, counted.count(folder), folder, options.get(folder, ())) for folder, (name, version) in packs.items()]
     named = {folder: name for folder, (name, _) in packs.items()}
     final = tuple(msgspec.structs.replace(rule, pack=named[owners[rule.id]]) for rule in sound)
     return RuleSet(tuple(pack for pack in made if pack.rules), final, tuple(problems))
@@ -203,6 +208,62 @@ def _header(documents: list[Any], shown: str, name: str) -> tuple[tuple[str, str
         problems.append(Problem(shown, *head.at.get("version", (1, 1)), "`version` must be a short text such as 1.0.0"))
         version = "0"
     return (name, str(version)), problems
+
+
+def _options(documents: list[Any], shown: str) -> tuple[tuple[Option, ...], list[Problem]]:
+    """`options:` of pack.yaml: name -> {value, unit, source}."""
+    head = documents[0] if documents and isinstance(documents[0], yaml_text.Mapping) else {}
+    given = head.get("options")
+    if given is None:
+        return (), []
+    at = head.at.get("options", (1, 1)) if isinstance(head, yaml_text.Mapping) else (1, 1)
+    if not isinstance(given, yaml_text.Mapping):
+        return (), [Problem(shown, *at, "`options` is a mapping such as {least_us: {value: 20, unit: us, source: vendor advisor}}")]
+    found, problems = [], []
+    for name, one in given.items():
+        value = one.get("value") if isinstance(one, yaml_text.Mapping) else None
+        if not query.parameters(f"${name}") or isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            problems.append(Problem(shown, *given.at.get(name, at), f"the option {name!r} needs a lower-case name and {{value: a number or a text}}"))
+            continue
+        if not isinstance(one.get("source"), str):
+            message = f"the option {name!r} does not say where its value is from: `source:`"
+            problems.append(Problem(shown, *given.at.get(name, at), message, "warning"))
+        number = value if isinstance(value, str) else float(value)
+        found.append(Option(name, number, str(one.get("unit") or ""), str(one.get("source") or "")))
+    return tuple(found), problems
+
+
+def _unknown_option(rule: Rule, options: tuple[Option, ...]) -> Problem | None:
+    names = {option.name for option in options}
+    wanted = {name for leaf in leaves_of(rule.match) for name in query.parameters(leaf.sql)} - names
+    if not wanted:
+        return None
+    return Problem(rule.file, rule.line, 1, f"{rule.id}: the query names ${min(wanted)}, which is no option of pack.yaml")
+
+
+def set_options(rules: RuleSet, given: Mapping[str, str]) -> RuleSet:
+    """The rules with options of their packs set to other values: `pack.name` -> value. ValueError for one that is not there or does not fit."""
+    packs = list(rules.packs)
+    for path, text in given.items():
+        pack, _, name = path.partition(".")
+        place = next((n for n, one in enumerate(packs) if one.name == pack and any(option.name == name for option in one.options)), None)
+        if place is None:
+            known = sorted(f"{one.name}.{option.name}" for one in packs for option in one.options)
+            near = difflib.get_close_matches(path, known, 1)
+            raise ValueError(f"there is no option {path!r}{f'; did you mean {near[0]!r}?' if near else ''}")
+        options = []
+        for option in packs[place].options:
+            if option.name == name:
+                value: float | str = text
+                if not isinstance(option.value, str):
+                    try:
+                        value = float(text)
+                    except ValueError:
+                        raise ValueError(f"{path} is a number{f' ({option.unit})' if option.unit else ''}; found {text!r}") from None
+                option = msgspec.structs.replace(option, value=value, source="set by the user")
+            options.append(option)
+        packs[place] = msgspec.structs.replace(packs[place], options=tuple(options))
+    return msgspec.structs.replace(rules, packs=tuple(packs))
 
 
 def _rule_items(documents: list[Any]) -> Iterable[tuple[Any, tuple[int, int]]]:

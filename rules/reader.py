@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rules import model, scan, yaml_text
+from rules import model, query, scan, yaml_text
 from rules.expression import Expression, ExpressionError
 from rules.model import Count, Examples, Explains, Group, Leaf, Near, Node, Problem, Reference, Replay, Rule, Series, Text
 from rules.taxonomy import ROOT_CAUSES
@@ -21,14 +21,14 @@ RULE_KEYS = (
     "explains", "action", "remedy", "references", "note", "replay", "examples",
 )  # fmt: skip
 _LEAF_KEYS = (
-    "id", "contains", "regex", "code", "fact", "metric", "mismatch", "not_contains", "ignore_case", "source", "severity", "module", "near",
+    "id", "contains", "regex", "code", "fact", "metric", "mismatch", "sql", "not_contains", "ignore_case", "source", "severity", "module", "near",
     "optional",
 )  # fmt: skip
-MATCHERS = ("contains", "regex", "code", "fact", "metric", "mismatch")
+MATCHERS = ("contains", "regex", "code", "fact", "metric", "mismatch", "sql")
 GROUPS = ("all", "any", "none_of", "sequence")
 SOURCES = (
     "plog", "device", "device-os", "firmware", "bbox", "kernel", "console", "mindie", "npu-smi", "hccn-tool", "environment", "cluster",
-    "bmc", "profile", "text",
+    "bmc", "profile", "metrics", "text",
 )  # fmt: skip
 
 
@@ -327,13 +327,15 @@ class _Reader:
         for one in source:
             if one not in SOURCES:
                 raise _Bad(f"there is no source {one!r}{_suggest(one, SOURCES)}; known are {', '.join(SOURCES)}", at)
-        for key in ("regex", "fact", "metric", "mismatch"):
+        for key in ("regex", "fact", "metric", "mismatch", "sql"):
             if value.get(key) is not None and not isinstance(value[key], str):
                 raise _Bad(f"`{key}` must be a text", at)
         if given[0] != "contains" and not str(value[given[0]]).strip("[] "):
             raise _Bad(f"`{given[0]}` is empty, so it would match everything; give it a text", at)
         if len(value.get("regex") or "") > 4000:
             raise _Bad("the regex is longer than 4000 characters", at)
+        if given == ["sql"] and (wrong := query.problem(value["sql"])):
+            raise _Bad(f"sql: {wrong}", value.at.get("sql", at))
         refused = self._strings(value.get("not_contains"), "not_contains", at)
         return Leaf(
             id=ident,
@@ -343,6 +345,7 @@ class _Reader:
             fact=value.get("fact") or "",
             metric=value.get("metric") or "",
             mismatch=value.get("mismatch") or "",
+            sql=(value.get("sql") or "").strip(),
             not_contains=tuple(word.lower() for word in refused) if ignore else refused,
             ignore_case=ignore,
             source=source,
@@ -398,6 +401,8 @@ def captures_of(leaf: Leaf) -> frozenset[str]:
         return frozenset({"value", "name"})
     if leaf.metric:
         return frozenset({"value", "label", "device", "name"})
+    if leaf.sql:
+        return frozenset(re.findall(r"[a-z_][a-z0-9_]*", leaf.sql))
     if leaf.mismatch:
         return frozenset({"name", "left", "left_version", "right", "right_version", "expected", "expected_zh", "strength"})
     return frozenset(re.findall(r"\(\?P<(\w+)>", leaf.regex)) | {"text", "pid", "device", "rank", "node", "ts"}
