@@ -19,6 +19,11 @@ SCHEMA = "dsforensics.profile/1"
 OPERATORS = 15
 """Operators listed."""
 LINKS = 12
+TOLD_FIRST = (
+    "cache_usage_perc", "num_requests_waiting", "num_requests_running", "num_preemptions", "p99_ttft", "p99_tpot", "generation_throughput",
+    "output_throughput", "mean_ttft", "mean_tpot",
+)  # fmt: skip
+"""Serving figures that a reader looks for first."""
 BOUND = 0.6
 """A pipe that is busy for a smaller share of an operator's time does not limit it (ours)."""
 
@@ -200,10 +205,12 @@ def build(case: Case) -> Report:
             "WHERE name LIKE 'service.%' OR name LIKE 'bench.%') GROUP BY name ORDER BY name"
         )
     ]
+    report.service.sort(key=lambda one: (next((n for n, word in enumerate(TOLD_FIRST) if word in one.name), len(TOLD_FIRST)), one.name))
     report.damaged = [
         (str(path), str(english), str(chinese))
         for path, english, chinese in rows(
-            "SELECT f.path, n.note, n.note_zh FROM profile_notes n LEFT JOIN files f USING (file_id) ORDER BY f.path, n.note"
+            "SELECT f.path, n.note, n.note_zh FROM profile_notes n LEFT JOIN files f USING (file_id) "
+            "WHERE n.kind <> 'not-analysed' ORDER BY f.path, n.note"
         )
     ]
     report.missing = _missing(rows, report)

@@ -35,6 +35,7 @@ def settled(profiles: Profiles, found: Scan) -> Tables:
 
     connection = profiles.loader.connection
     _one_export(profiles)
+    _steps_of_kernels(profiles)
     _ranks(profiles)
     _not_analysed(profiles, found.files)
     rows = [
@@ -112,6 +113,19 @@ def _one_export(profiles: Profiles) -> None:
         ).fetchall()
         for (profile,) in both:
             connection.execute(f"DELETE FROM {table} WHERE profile_id = ? AND file_id IN (SELECT file_id FROM worth WHERE place < 5)", [profile])
+
+
+def _steps_of_kernels(profiles: Profiles) -> None:
+    """Where neither a table nor a trace tells of steps, what the kernels of each compute; communication and idle time stay unknown."""
+    connection = profiles.loader.connection
+    rows = connection.execute(
+        "INSERT INTO steps (file_id, row_no, line_no, profile_id, rank, device, step, computing_ns, source) "
+        "SELECT min(file_id), min(row_no), arg_min(line_no, row_no), profile_id, any_value(rank), any_value(device), step, sum(dur_ns), 'kernels' "
+        "FROM compute WHERE dur_ns IS NOT NULL AND profile_id NOT IN (SELECT profile_id FROM steps) GROUP BY profile_id, step "
+        "RETURNING file_id"
+    ).fetchall()
+    for (file_id,) in dict.fromkeys(rows):
+        profiles.loader.headers(file_id, "steps", [("computing_ns", "sum of the durations of the step's kernels (us)", 1e3, 3)])
 
 
 def _ranks(profiles: Profiles) -> None:

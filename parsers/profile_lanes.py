@@ -74,6 +74,8 @@ class Lanes:
                 elif lane == "Overlap Analysis" and event.name in _OVERLAP:
                     self.overlap[event.name] = self.overlap.get(event.name, 0) + _span(event)
                     self.first_overlap = number if self.first_overlap < 0 else self.first_overlap
+                elif event.cat == "GC":
+                    self._python(number, event)
             elif ph == "C":
                 if event.name == "AI Core Freq" or lanes.get(event.pid) == "AI Core Freq":
                     mhz, moment = arguments(event).mhz, nanoseconds(event.ts)

@@ -222,6 +222,15 @@ def test_the_slow_rank_is_named(tmp_path: Path) -> None:
     assert "Computing = 11460.0" in first.evidence[0].text and "Rank 2" in first.title.en
 
 
+def test_ranks_are_compared_by_their_kernels_where_nothing_else_is_there(tmp_path: Path) -> None:
+    for rank in range(4):
+        slower = [Kernel(took=400.0 * (1.3 if rank == 2 else 1.0)) for _ in range(20)]
+        make.write(tmp_path / "bundle", rank, {"kernel_details.csv": make.kernel_csv(slower)}, range(4))
+    first = judged(tmp_path / "bundle", tmp_path / "case").diagnoses[0]
+    assert (first.finding.rule.id, first.finding.scope.rank) == ("profile.rank.slow-compute", 2)
+    assert "kernels (us) = 10400.000" in first.evidence[0].text
+
+
 def test_a_rank_that_launches_late_is_named(tmp_path: Path) -> None:
     _ranks(tmp_path / "bundle", [8600.0] * 4, [0.0, 9500.0, 0.0, 0.0])
     first = judged(tmp_path / "bundle", tmp_path / "case").diagnoses[0]
