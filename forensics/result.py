@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from forensics.marks import Mark
 from rules.model import Diagnosis, Pack, Text
 
 
@@ -135,6 +136,8 @@ class Triage(msgspec.Struct):
     """Wall time; never part of report.json, which must not change from run to run."""
     titles: dict[str, Text] = {}
     """Rule id -> title, of every rule that a diagnosis `explains`."""
+    marks: list[Mark] = []
+    """Lines that a person marked in the case, by time; none in a fresh triage."""
 
     @property
     def damaged(self) -> list[Member]:

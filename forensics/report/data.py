@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from forensics.errors import CaseError
+from forensics.marks import Mark
 from forensics.report.figures import iso
 from forensics.result import Triage
 from forensics.safe_text import json_quiet, safe, whole
@@ -67,7 +68,12 @@ def report(triage: Triage) -> dict[str, Any]:
             ],
         },
         "notes": [note.en for note in triage.notes],
+        **({"marks": [_mark(mark) for mark in triage.marks]} if triage.marks else {}),
     }
+
+
+def _mark(mark: Mark) -> dict[str, Any]:
+    return {"file": mark.file, "line": mark.line, "time": iso(mark.ts), "text": mark.text, "note": mark.note}
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:

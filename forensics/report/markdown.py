@@ -12,6 +12,7 @@ from forensics.report.words import (
     coverage_words,
     environment,
     lost_members,
+    marked,
     named,
     of_note,
     place,
@@ -108,6 +109,9 @@ def _foot(triage: Triage, look: Look) -> list[str]:
         generic = f" · {say(lang, 'generic')}" if code.generic else ""
         codes.append(f"{code_span(' '.join(filter(None, (code.code, code.symbol))))} × {code.count}: {prose(meaning)}{generic}")
     parts += _list(say(lang, "codes"), codes, look)
+    if triage.marks:
+        parts.append(f"## {say(lang, 'marks')}")
+        parts.append(code_block(["  ".join(marked(mark)) for mark in triage.marks]))
     parts += _list(say(lang, "facts"), [f"{code_span(f'{f.name} = {f.value}')} {code_span(place(f.file, f.line))}" for f in triage.facts], look)
     parts += _list(say(lang, "collect"), [code_span(of_note(note, lang)) for note in triage.collect_next], look)
     parts += _list(say(lang, "notes"), [code_span(of_note(note, lang)) for note in triage.notes], look)
