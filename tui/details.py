@@ -65,7 +65,7 @@ def render(session: Session, record: Record, found: list[Reading], raw: str | No
     where = f"{session.path(line.file_id)}:{line.line_no}" + (f"-{last}" if line.n_lines > 1 else "")
     stamp = session.clock.time(line.ts) if line.ts is not None else say("record.untimed")
     out: list[Content | str | tuple[str, str]] = [(safe(where), "$text-primary bold"), f"  {stamp}"]
-    out += [(f"  byte {record.byte_offset}", "$text-muted"), "\n"]
+    out += [(f"  byte {record.byte_offset}", "dim"), "\n"]
     fields = (
         ("severity", line.severity), ("source", line.source), ("node", line.node), ("device", line.device), ("rank", line.rank),
         ("module", line.module), ("process", record.process), ("pid", line.pid), ("tid", record.tid), ("stream", record.stream_id),
@@ -74,7 +74,7 @@ def render(session: Session, record: Record, found: list[Reading], raw: str | No
     )  # fmt: skip
     for name, value in fields:
         if value not in (None, ""):
-            out += [(f"{say(f'field.{name}')} ", "$text-muted"), f"{safe(str(value))}  "]
+            out += [(f"{say(f'field.{name}')} ", "dim"), f"{safe(str(value))}  "]
     out.append("\n\n")
     mark = session.marks.get(line.event_id)
     if mark is not None:
@@ -85,19 +85,19 @@ def render(session: Session, record: Record, found: list[Reading], raw: str | No
     for reading in found:
         out += ["\n", (safe(reading.code), "bold $text-accent"), f"  {reading.symbol}" if reading.symbol else "", "\n  ", reading.text]
         for name, text in reading.parts:
-            out += ["\n    ", (safe(name), "$text-muted"), f"  {safe(text)}"]
+            out += ["\n    ", (safe(name), "dim"), f"  {safe(text)}"]
         for text in reading.suspects:
             out += ["\n    ", (f"→ {text}", "$text-success")]
         out.append("\n")
     if record.signals:
-        out += ["\n", (report_say(lang, "rule") + " ", "$text-muted")]
+        out += ["\n", (report_say(lang, "rule") + " ", "dim")]
         for number, (ident, _, _) in enumerate(record.signals):
             title = titles.get(ident, "")
             out += ["\n  " if number else " ", rule_link(ident), f"  {safe(title)}" if title else ""]
         out.append("\n")
     original = raw if raw is not None else next((signal[2] for signal in record.signals), None)
     if original is not None:
-        out += ["\n", (say("record.raw") + "\n", "$text-muted"), safe_block(original).replace("\t", "    "), "\n"]
+        out += ["\n", (say("record.raw") + "\n", "dim"), safe_block(original).replace("\t", "    "), "\n"]
     else:
-        out += ["\n", (say("record.raw.ask"), "$text-muted"), "\n"]
+        out += ["\n", (say("record.raw.ask"), "dim"), "\n"]
     return Content.assemble(*out)

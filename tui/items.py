@@ -19,7 +19,7 @@ from tui.session import Session
 
 EVIDENCE_LINES = 4
 """Lines that one piece of evidence takes at most; the log has all of it."""
-LEVELS = {"high": "$text-error bold", "medium": "$text-warning bold", "low": "$text-muted bold"}
+LEVELS = {"high": "$text-error bold", "medium": "$text-warning bold", "low": "dim bold"}
 
 
 class Target(NamedTuple):
@@ -52,7 +52,7 @@ class Section(NamedTuple):
 def row(label: str, text: str, width: int, column: int, style: str = "", lead: str = "", limit: int = 0) -> Content:
     """A label, and beside it a paragraph that begins with `lead`; wrapped to `width`."""
     room = max(16, width - column)
-    out: list[Content | str | tuple[str, str]] = [(label, "$text-muted"), " " * max(1, column - cells(label))]
+    out: list[Content | str | tuple[str, str]] = [(label, "dim"), " " * max(1, column - cells(label))]
     lines = wrap(safe(text), room) if text else []
     if lead:
         lead = safe(lead)
@@ -107,7 +107,7 @@ def _title(session: Session, diagnosis: Diagnosis, width: int) -> Content:
     foot = " · ".join(part for part in (safe(scope), when) if part)
     parts: list[str | tuple[str, str]] = [(head, "bold"), (grade, LEVELS.get(diagnosis.level, "")), (text, "bold")]
     if foot:
-        parts += ["\n" + " " * column, (foot, "$text-muted")]
+        parts += ["\n" + " " * column, (foot, "dim")]
     return Content.assemble(*parts)
 
 
@@ -131,7 +131,7 @@ def _diagnosis(session: Session, triage: Triage, diagnosis: Diagnosis, width: in
     for at, (ident, title) in enumerate(zip(diagnosis.explains, titles, strict=True)):
         yield put("follows" if at == 0 else "", title, "", "→", Target("rule", ident))
     if diagnosis.explained_events:
-        yield put("", report_say(lang, "explained-lines", n=number(diagnosis.explained_events, lang)), "$text-muted")
+        yield put("", report_say(lang, "explained-lines", n=number(diagnosis.explained_events, lang)), "dim")
     if rule.replay is not None:
         yield put("confirm", session.say("replay.go"), "$text-accent", target=Target("page", "replay"))
     if rule.note is not None:
@@ -149,7 +149,7 @@ def _first_errors(session: Session, triage: Triage, width: int) -> Iterator[Item
         lead = "  ".join(part for part in (place(first.file, first.line), session.clock.time(first.ts), who) if part)
         yield Item(row("", first.text.strip(), width, 2, "", lead, EVIDENCE_LINES), Target("line", first.file, first.line), first.text)
     if not triage.first_errors:
-        yield Item(Content.styled(session.say("nothing"), "$text-muted"), NOWHERE, "")
+        yield Item(Content.styled(session.say("nothing"), "dim"), NOWHERE, "")
 
 
 def _shapes(triage: Triage, width: int) -> Iterator[Item]:

@@ -105,6 +105,30 @@ def page(connection: duckdb.DuckDBPyConnection, view: View, key: Key, count: int
     return lines[::-1] if back else lines
 
 
+def around(connection: duckdb.DuckDBPyConnection, view: View, key: Key, count: int) -> tuple[list[Line], list[Line]]:
+    """(lines before a key, the key's line and those behind it), up to `count` of each."""
+    if view.by_file or key.ts is None or key in (FIRST, LAST):
+        before = page(connection, view, key, count, back=True) if key != FIRST else []
+        return before, page(connection, view, key, count, inclusive=True) if key != LAST else []
+    (behind,) = _spans(view, key, False, True)
+    ahead, untimed = _spans(view, key, True, False)
+    above, below = _keys(connection, view, ahead, count, True), _keys(connection, view, behind, count, False)
+    times = [row[1] for row in (*above, *below)]
+    if not times:
+        return page(connection, view, key, count, back=True), []
+    where = f"{view.where} AND ts >= {moment(min(times))} AND ts <= {moment(max(times))}"
+    wanted = {row[0] for row in (*above, *below)}
+    ends = sorted(wanted)
+    if len(set(times)) * 4 < len(times):  # many lines in one instant, perhaps far more than are wanted
+        where += f" AND event_id IN ({', '.join(map(str, ends))})"
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM (SELECT {_RAW} FROM events WHERE {where})", list(view.values)).fetchall()
+    lines = sorted((Line(*row) for row in rows if row[0] in wanted), key=lambda line: line.key.order)
+    before = [line for line in lines if line.key.order < key.order]
+    if len(above) < count:
+        before = _some(connection, view, untimed, count - len(above), True)[::-1] + before
+    return before, [line for line in lines if line.key.order >= key.order]
+
+
 class _Span(NamedTuple):
     """A part of the order with one sort key."""
 
@@ -140,11 +164,21 @@ _COLUMNS = (
 _RAW = "event_id, ts, node, device, rank, source, severity, module, pid, n_lines, message"
 
 
-def _some(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count: int, back: bool) -> list[Line]:
+def _order(span: _Span, back: bool) -> str:
     order = " DESC" if back else ""
-    by = f"ts{order}, event_id{order}" if span.timed else f"event_id{order}"
-    where = f"{view.where} AND {span.where}"
-    keys = connection.execute(f"SELECT event_id, epoch_us(ts) FROM events WHERE {where} ORDER BY {by} LIMIT {count}", list(view.values)).fetchall()
+    return f"ts{order}, event_id{order}" if span.timed else f"event_id{order}"
+
+
+def _keys(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count: int, back: bool) -> list[tuple[int, int | None]]:
+    """(event_id, time) of the first lines of a span: only the columns of the order are read."""
+    return connection.execute(
+        f"SELECT event_id, epoch_us(ts) FROM events WHERE {view.where} AND {span.where} ORDER BY {_order(span, back)} LIMIT {count}", list(view.values)
+    ).fetchall()
+
+
+def _some(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count: int, back: bool) -> list[Line]:
+    by, where = _order(span, back), f"{view.where} AND {span.where}"
+    keys = _keys(connection, view, span, count, back)
     if not keys:
         return []
     if span.timed:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -38,6 +39,7 @@ class Store:
         case.memory = MEMORY
         case.threads = min(THREADS, len(os.sched_getaffinity(0)))
         self._lanes: dict[Lane, _Lane] = {}
+        self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="query")
 
     async def ask(self, lane: Lane, question: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
@@ -58,8 +60,9 @@ class Store:
                 raise
 
     def _answer(self, lane: _Lane, question: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
-        if lane.connection is None:
-            lane.connection = self.case.reader()
+        with self._opening:
+            if lane.connection is None:
+                lane.connection = self.case.reader()
         return question(lane.connection)
 
     def run(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:

@@ -193,7 +193,7 @@ TABLE: dict[str, Text] = {
     "field.at": Text("at", "源码"),
     # the graph
     "graph.none": Text("No rule fired: there is nothing to draw.", "没有规则命中，无因果关系可画。"),
-    "graph.head": Text("{roots} roots · {findings} findings · {edges} edges", "{roots} 个根 · {findings} 个发现 · {edges} 条因果边"),
+    "graph.head": Text("roots: {roots} · findings: {findings} · edges: {edges}", "{roots} 个根因 · {findings} 个发现 · {edges} 条因果边"),
     "graph.ranks": Text("{n} ranks: {which}", "{n} 个 rank：{which}"),
     "graph.devices": Text("{n} devices: {which}", "{n} 张卡：{which}"),
     "graph.places": Text("{n} places  {which}", "{n} 处  {which}"),
@@ -299,7 +299,6 @@ TABLE: dict[str, Text] = {
     "rules.id": Text("rule", "规则"),
     "rules.title": Text("title", "标题"),
     "rules.root-cause": Text("root cause", "根因"),
-    "rules.layer": Text("layer", "层"),
     "rules.remedy": Text("Remedy", "处理办法"),
     "rules.no-line": Text("This rule was found on no line.", "没有日志行命中该规则。"),
     "rule.title": Text("A rule from this line", "由该行编写规则"),

@@ -65,7 +65,8 @@ class DevicesPage(Page):
         if self.session.state.series not in known:
             self.session.state.series = known[0] if known else ""
         if self._plotted is None:
-            self._plotted = self.app.size.height >= PLOT_FROM and bool(known)
+            several = any(len(one.values) > 1 for device in self._devices for one in device.series.values())
+            self._plotted = self.app.size.height >= PLOT_FROM and several
         self.set_class(self._plotted, "-plot")
         self._table()
         self.query_one(DataTable).focus()

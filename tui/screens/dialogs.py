@@ -170,7 +170,7 @@ class AskFilter(ModalScreen[str | None]):
         options = self.query_one(OptionList)
         options.clear_options()
         for name in self._shown:
-            options.add_option(Option(Content.assemble(safe(name), (f"   {counts[name]}", "$text-muted"))))
+            options.add_option(Option(Content.assemble(safe(name), (f"   {counts[name]}", "dim"))))
         options.highlighted = None
 
     def action_move(self, delta: int) -> None:

@@ -122,7 +122,7 @@ class EnvironmentPage(Page):
             for node, values in fact.values.items():
                 for one in values:
                     place = f"{safe(self.session.path(one.file_id))}:{one.line_no}"
-                    text += Content.assemble((f"{safe(node)} " if node else "", "$text-muted"), safe(one.text), (f"  {place}", "$text-primary"), "\n")
+                    text += Content.assemble((f"{safe(node)} " if node else "", "dim"), safe(one.text), (f"  {place}", "$text-primary"), "\n")
         self.query_one("#trouble", Static).update(text[:-1] if text.plain.endswith("\n") else text)
 
     @on(DataTable.RowHighlighted)

@@ -77,14 +77,14 @@ class GraphPage(Page):
 
     def _add(self, parent: TreeNode[Found | Place], found: Found, expand: bool) -> None:
         node = parent.add(self._label(found), found, expand=expand, allow_expand=bool(found.effects or len(found.places) > 1))
-        for effect in found.effects:
-            self._add(node, effect, expand)
         if len(found.places) > 1:
             places = node.add(Text(self._together(found.places), ink(self.app, "link"), end=""), found.places[0], expand=False)
             for place in found.places[:MANY]:
                 places.add_leaf(self._place_label(place), place)
             if len(found.places) > MANY:
                 places.add_leaf(Text(self.say("more", n=len(found.places) - MANY), ink(self.app, "dim")), found.places[0])
+        for effect in found.effects:
+            self._add(node, effect, expand)
 
     def _label(self, found: Found) -> Text:
         app, lang = self.app, self.session.lang

@@ -136,15 +136,16 @@ class LogPage(Page):
         self._histogram = self.session.histogram if not self._filter else None
         self.query_one(HistogramStrip).put(self._histogram)
         self.run_worker(self._go(key), group="go", exclusive=True, exit_on_error=False)
-        if self._histogram is None:
-            self.run_worker(self._count_all(self._view()), group="histogram", exclusive=True, exit_on_error=False)
         if self._search is not None:
             self._begin_search(self._search.pattern, False)
 
     async def _go(self, key: Place | None) -> None:
         if key is None:
             key = await self._first_evidence()
-        await self.lines.show(key, self._view())
+        view = self._view()
+        await self.lines.show(key, view)
+        if self._histogram is None:  # only now: nothing is to stand in the way of the lines
+            self.run_worker(self._count_all(view), group="histogram", exclusive=True, exit_on_error=False)
 
     async def _first_evidence(self) -> Place:
         """The first line cited for the first diagnosis, else the first error, else the first line."""
@@ -181,7 +182,7 @@ class LogPage(Page):
     async def _open(self, key: Place) -> None:
         assert self.session.store is not None
         view = self._view()
-        if self._filter and not await self.session.store.ask("record", lambda connection: queries.matches(connection, view, key)):
+        if view.where != "true" and not await self.session.store.ask("record", lambda connection: queries.matches(connection, view, key)):
             self.notify(self.say("filter.removed"), markup=False)
             self._filter = Filter()
             self._filtered(key)
@@ -566,7 +567,7 @@ class LogPage(Page):
         marks = self.session.triage.marks if self.session.triage is not None else []
         shown = [
             Content.assemble(
-                (f"{self.session.clock.time(mark.ts) or '—'}  ", "$text-muted"), (f"{safe(mark.note)}  " if mark.note else "", "$text-success"),
+                (f"{self.session.clock.time(mark.ts) or '—'}  ", "dim"), (f"{safe(mark.note)}  " if mark.note else "", "$text-success"),
                 safe(mark.text[:300]), (f"  {safe(mark.file)}:{mark.line}", "$text-primary"),
             )
             for mark in marks

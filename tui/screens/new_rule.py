@@ -103,7 +103,7 @@ class NewRule(Tells, ModalScreen[None]):
     @on(Input.Changed, "#rule-cause")
     def _cause(self, event: Input.Changed) -> None:
         known = ROOT_CAUSES.get(event.value.strip())
-        self.query_one("#cause-name", Static).update(Content.assemble((known.of(self.session.lang) if known is not None else "", "$text-muted")))
+        self.query_one("#cause-name", Static).update(Content.assemble((known.of(self.session.lang) if known is not None else "", "dim")))
 
     async def _count(self, pattern: str) -> None:
         await asyncio.sleep(SETTLE)

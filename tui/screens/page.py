@@ -44,7 +44,7 @@ class Page(Tells, Screen[None]):
     def __init__(self, session: Session):
         super().__init__()
         self.session = session
-        self._drawn: tuple[int, str] = (-1, "")
+        self._drawn = (session.version, session.lang)
 
     @property
     def browser(self) -> Browser:

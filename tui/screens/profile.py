@@ -95,7 +95,8 @@ class ProfilePage(Page):
             for one in found.operators:
                 table.add_row(
                     cell(app, one.op_type, "bold", 32), cell(app, one.core), cell(app, f"{100 * one.share:.1f} %", "accent"),
-                    cell(app, span(one.total)), cell(app, number(one.count, lang)), cell(app, span(one.mean)), cell(app, span(one.longest)), cell(app, one.bound),
+                    cell(app, span(one.total)), cell(app, number(one.count, lang)), cell(app, span(one.mean)),
+                    cell(app, span(one.longest)), cell(app, one.bound),
                 )  # fmt: skip
             return
         for name in ("wait", "duration", "name", "rank", "step", "shapes"):
@@ -104,7 +105,8 @@ class ProfilePage(Page):
             rank, step = ("" if value is None else str(value) for value in (kernel.rank, kernel.step))
             table.add_row(
                 cell(app, span(kernel.wait), "bad" if view == "gaps" else ""),
-                cell(app, span(kernel.duration), "accent" if view == "kernels" else ""), cell(app, kernel.name, "bold", 40), cell(app, rank), cell(app, step), cell(app, kernel.shapes, "", 60),
+                cell(app, span(kernel.duration), "accent" if view == "kernels" else ""), cell(app, kernel.name, "bold", 40),
+                cell(app, rank), cell(app, step), cell(app, kernel.shapes, "", 60),
             )  # fmt: skip
 
     def action_view(self, step: int) -> None:

@@ -104,7 +104,7 @@ class ReplayPage(Page):
         elif found is not None:
             out += [(found.words, _STYLES.get(found.status, "bold")), f"  {safe(found.reason)}\n", *(f"{safe(line)}\n" for line in found.lines)]
         else:
-            out += [(self.session.command("replay", str(spec.rank)) + "\n", "$text-muted"), *(f"{safe(line)}\n" for line in list(self._said)[-8:])]
+            out += [(self.session.command("replay", str(spec.rank)) + "\n", "dim"), *(f"{safe(line)}\n" for line in list(self._said)[-8:])]
         said.update(Content.assemble(*out)[:-1])
         self._plot(found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
 
 from rich.text import Text
@@ -28,6 +29,8 @@ WIDE = 120
 SETTLE = 0.12
 STATES = ("root", "symptom", "supports", "noise", "quiet")
 """What can become of a rule: a diagnosis, a consequence, a support of another one, a harmless line, nothing."""
+_FIELD = re.compile(r"\{[a-z][a-z0-9_]*\.[A-Za-z0-9_]+\}")
+"""What a title captures, where nothing was captured."""
 _MARKS = {"root": ("●", "bad bold"), "symptom": ("↳", "warning"), "supports": ("+", "good"), "noise": ("~", "dim"), "quiet": (" ", "dim")}
 
 
@@ -96,20 +99,22 @@ class RulesPage(Page):
         table, lang = self.query_one(DataTable), self.session.lang
         table.clear(columns=True)
         table.add_column("")
-        for name in ("id", "title", "root-cause", "layer"):
+        for name in ("id", "title"):
             table.add_column(cell(self.app, self.say(f"rules.{name}")))
         words = self.session.state.rules_filter.lower().split()
         self._shown = []
-        wide = self.app.size.width >= WIDE
+        width = self.app.size.width
+        wide = width >= WIDE
+        room = max(24, (width * 55 // 100 if wide else width) - (40 if wide else 32) - 9)
+        titles = self.session.triage.titles if self.session.triage is not None else {}
         for state, rule in self._rules:
             if self._fired_only and state == "quiet" or not _holds(rule, words):
                 continue
             mark, style = _MARKS[state]
             self._shown.append(rule)
             table.add_row(
-                cell(self.app, mark, style), cell(self.app, rule.id, "" if state != "quiet" else "dim", 40 if wide else 30),
-                cell(self.app, rule.title.of(lang), "bold" if state == "root" else "", 60 if not wide else 44),
-                cell(self.app, rule.root_cause, "dim"), cell(self.app, self.say(f"layer.{rule.layer}"), "dim"),
+                cell(self.app, mark, style), cell(self.app, rule.id, "" if state != "quiet" else "dim", 40 if wide else 32),
+                cell(self.app, _FIELD.sub("…", titles.get(rule.id, rule.title).of(lang)), "bold" if state == "root" else "", room),
             )  # fmt: skip
         fired = sum(state != "quiet" for state, _ in self._rules)
         narrowed = f" · /{safe(self.session.state.rules_filter)}" if words else ""
@@ -154,7 +159,9 @@ class RulesPage(Page):
         place = f"{safe(rule.file)}:{rule.line}" if rule.file else ""
         shown = Content.from_rich_text(Text.from_ansi(text.rstrip()))
         shown += Content.assemble("\n\n", (self.say("rules.remedy"), "bold"), (steps, "$text-success")) if steps else Content()
-        shown += Content.assemble("\n\n", (f"{safe(rule.pack)}  {place}", "$text-muted"))
+        about = f"{rule.root_cause} · {session.say(f'layer.{rule.layer}')}"
+        shown += Content.assemble("\n\n", (self.say("rules.root-cause") + "  ", "dim"), about)
+        shown += Content.assemble("\n", (f"{safe(rule.pack)}  {place}", "dim"))
         self.query_one("#why-text", Static).update(shown)
         box.scroll_home(animate=False)
 

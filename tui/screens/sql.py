@@ -121,7 +121,7 @@ class SqlPage(Page):
         self._offered = [word for word, _ in found]
         offers = self.query_one("#offers", OptionList)
         offers.clear_options()
-        offers.add_options([Option(Content.assemble(word, (f"  {kind}", "$text-muted"))) for word, kind in found])
+        offers.add_options([Option(Content.assemble(word, (f"  {kind}", "dim"))) for word, kind in found])
         offers.display = bool(found) and self.query_one(Editor).has_focus
         offers.highlighted = 0 if found else None
 

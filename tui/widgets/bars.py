@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from textual import events
 from textual.content import Content
-from textual.style import Style
 from textual.widgets import Static
 
 from forensics.report.figures import number, size
@@ -18,28 +18,49 @@ FULL = 100
 """Columns from which the screens have their full names."""
 
 
-class PageBar(Static):
+class _Bar(Static):
+    """Pieces of text side by side, each of which can be clicked."""
+
+    def __init__(self, session: Session, ident: str):
+        super().__init__(id=ident, markup=False)
+        self.session = session
+        self._actions: list[tuple[int, str]] = []
+        """(column behind a piece, what a click on it does)"""
+
+    def joined(self, pieces: Sequence[tuple[Content, str]]) -> Content:
+        self._actions = []
+        bar = Content()
+        for piece, action in pieces:
+            bar += piece
+            self._actions.append((bar.cell_length, action))
+        return bar
+
+    async def on_click(self, event: events.Click) -> None:
+        action = next((action for end, action in self._actions if event.x < end), "")
+        if action:
+            await self.run_action(action)
+
+
+class PageBar(_Bar):
     """The nine screens; the one that is open stands out."""
 
     DEFAULT_CSS = """
-    PageBar { link-style: none; link-color: $foreground; link-style-hover: bold; link-background-hover: $primary; }
     PageBar { height: 1; background: $panel; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
     """
 
     def __init__(self, session: Session, page: str):
-        super().__init__(id="pages")
-        self.session, self.page = session, page
+        super().__init__(session, "pages")
+        self.page = page
 
     def render(self) -> Content:
         wide = self.size.width >= FULL
-        bar = Content()
+        pieces = []
         for digit, name in enumerate(PAGES, 1):
             word = self.session.say(f"page.{name}" if wide else f"page.{name}.short")
             label = f" {digit} {word} " if wide else f"{digit} {word}"
-            item = Content.assemble((label, "bold reverse" if name == self.page else ""))
-            bar += item.stylize(Style.from_meta({"@click": f"app.page('{name}')"}))
-            if not wide and digit < len(PAGES):
-                bar += " "
+            piece = Content.assemble((label, "bold reverse" if name == self.page else ""), "" if wide else " ")
+            pieces.append((piece, f"app.page('{name}')"))
+        bar = self.joined(pieces)
         room = self.size.width - bar.cell_length - 2
         if room > 12:
             name = clip(self.session.name, room)
@@ -47,36 +68,32 @@ class PageBar(Static):
         return bar
 
 
-class KeyBar(Static):
-    """The keys of the screen, as many as fit; each can be clicked."""
+class KeyBar(_Bar):
+    """The keys of the screen, as many as fit."""
 
     DEFAULT_CSS = """
-    KeyBar { link-style: none; link-color: $foreground; link-style-hover: bold; link-background-hover: $primary; }
     KeyBar { height: 1; background: $panel; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
     """
 
     def __init__(self, session: Session, keys: Sequence[Key]):
-        super().__init__(id="keys")
-        self.session = session
+        super().__init__(session, "keys")
         self.keys = [key for key in keys if key.bar]
 
     def render(self) -> Content:
         fixed = [self._item(key) for key in EVERYWHERE if key.bar]
-        room = self.size.width - sum(item.cell_length for item in fixed)
-        bar = Content()
+        room = self.size.width - sum(item.cell_length for item, _ in fixed)
+        pieces: list[tuple[Content, str]] = []
         for key in self.keys:
-            item = self._item(key)
-            if bar.cell_length + item.cell_length > room:
+            piece, action = self._item(key)
+            room -= piece.cell_length
+            if room < 0:
                 break
-            bar += item
-        for item in fixed:
-            bar += item
-        return bar
+            pieces.append((piece, action))
+        return self.joined([*pieces, *fixed])
 
-    def _item(self, key: Key) -> Content:
-        item = Content.assemble((f" {key.label}", "bold $text-accent"), f" {self.session.say(f'key.{key.word}')}")
-        action = key.action if key.action.startswith("app.") else f"screen.{key.action}"
-        return item.stylize(Style.from_meta({"@click": action})) if key.action else item
+    def _item(self, key: Key) -> tuple[Content, str]:
+        action = key.action if not key.action or key.action.startswith("app.") else f"screen.{key.action}"
+        return Content.assemble((f" {key.label}", "bold $text-accent"), f" {self.session.say(f'key.{key.word}')}"), action
 
 
 class WorkBar(Static):

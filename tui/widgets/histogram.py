@@ -21,7 +21,7 @@ class HistogramStrip(Widget):
     DEFAULT_CSS = """
     HistogramStrip { height: 1; width: 1fr; background: $surface; }
     HistogramStrip.-tall { height: 3; }
-    HistogramStrip > .strip--line { color: $text-muted; }
+    HistogramStrip > .strip--line { text-style: dim; }
     HistogramStrip > .strip--warning { color: $text-warning; }
     HistogramStrip > .strip--bad { color: $text-error; }
     HistogramStrip > .strip--here { background: $primary; color: $foreground; }

@@ -35,16 +35,16 @@ class LogView(Tells, Widget, can_focus=True):
 
     DEFAULT_CSS = """
     LogView { height: 1fr; width: 1fr; background: $background; }
-    LogView > .log--time { color: $text-muted; }
+    LogView > .log--time { text-style: dim; }
     LogView > .log--who { color: $text-accent; }
-    LogView > .log--debug { color: $text-muted; }
+    LogView > .log--debug { text-style: dim; }
     LogView > .log--plain { color: $foreground; }
     LogView > .log--warning { color: $text-warning; }
     LogView > .log--bad { color: $text-error; }
     LogView > .log--mark { color: $text-success; text-style: bold; }
     LogView > .log--cursor { background: $block-cursor-blurred-background; text-style: bold; }
     LogView:focus > .log--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
-    LogView > .log--found { background: $warning; color: $background; text-style: bold; }
+    LogView > .log--found { background: $warning; color: black; text-style: bold underline; }
     LogView > .log--bar { color: $scrollbar; }
     LogView > .log--thumb { color: $primary; }
     """
@@ -126,13 +126,8 @@ class LogView(Tells, Widget, can_focus=True):
         chosen = self.view
         self.busy = True
 
-        def read(connection: object) -> tuple[list[Line], list[Line]]:
-            after = queries.page(connection, chosen, key, CHUNK, inclusive=True)  # type: ignore[arg-type]
-            before = queries.page(connection, chosen, key, CHUNK, back=True) if key != FIRST else []  # type: ignore[arg-type]
-            return before, after
-
         try:
-            before, after = await self.store.ask(self.lane, read)
+            before, after = await self.store.ask(self.lane, lambda connection: queries.around(connection, chosen, key, CHUNK))
         finally:
             self.busy = False
         if era != self.era:
@@ -260,10 +255,9 @@ class LogView(Tells, Widget, can_focus=True):
             return Strip([Segment(f" {text}", base)]).adjust_cell_length(width, base)
         line = lines[at]
         room = width - 1 if self.place is not None else width
-        strip = self._strip(line, room, base)
+        strip = self._strip(line, room, base).adjust_cell_length(room, base)
         if at == self.window.cursor:
-            strip = strip.apply_style(self._style("cursor"))
-        strip = strip.adjust_cell_length(room, base + self._style("cursor") if at == self.window.cursor else base)
+            strip = Strip(Segment.apply_style(strip, post_style=self.get_component_rich_style("log--cursor")), room)
         if self.place is not None:
             strip = Strip([*strip, self._bar(y, base)], width)
         return strip
