@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable, Iterable
 
 from textual.app import App, SystemCommand
@@ -17,26 +18,17 @@ from tui.failures import Tells
 from tui.filters import Chip
 from tui.keys import EVERYWHERE, PAGES, bindings
 from tui.queries import Key, Line
-from tui.screens.devices import DevicesPage
-from tui.screens.diagnoses import DiagnosesPage
 from tui.screens.dialogs import Help
-from tui.screens.environment import EnvironmentPage
-from tui.screens.graph import GraphPage
-from tui.screens.log import LogPage
-from tui.screens.new_rule import NewRule
 from tui.screens.page import Page
-from tui.screens.profile import ProfilePage
-from tui.screens.replay import ReplayPage
-from tui.screens.rules import RulesPage
-from tui.screens.sql import SqlPage
 from tui.session import Session
 from tui.work import Diagnosed, Done, Early, Failed, Going
 
 DARK, LIGHT = "textual-dark", "textual-light"
-_SCREENS: dict[str, type[Page]] = {
-    page.NAME: page
-    for page in (DiagnosesPage, LogPage, GraphPage, DevicesPage, EnvironmentPage, ProfilePage, SqlPage, ReplayPage, RulesPage)
-}
+_CLASSES = {
+    "diagnoses": "DiagnosesPage", "log": "LogPage", "graph": "GraphPage", "devices": "DevicesPage", "environment": "EnvironmentPage",
+    "profile": "ProfilePage", "sql": "SqlPage", "replay": "ReplayPage", "rules": "RulesPage",
+}  # fmt: skip
+"""Screen -> class in the module of the same name, which is imported when the screen is opened: the first one is not to wait for the others."""
 
 
 class Browser(Tells, App[None]):
@@ -58,11 +50,15 @@ class Browser(Tells, App[None]):
         self.session = session
         kept = session.state
         self.theme = {"dark": DARK, "light": LIGHT}.get(theme or kept.theme, DARK)
-        for name, page in _SCREENS.items():
-            self.add_mode(name, self._maker(page))
+        for name in PAGES:
+            self.add_mode(name, self._maker(name))
 
-    def _maker(self, page: type[Page]) -> Callable[[], Screen[None]]:
-        return lambda: page(self.session)
+    def _maker(self, name: str) -> Callable[[], Screen[None]]:
+        def make() -> Page:
+            page: type[Page] = getattr(importlib.import_module(f"tui.screens.{name}"), _CLASSES[name])
+            return page(self.session)
+
+        return make
 
     @property
     def page(self) -> Page | None:
@@ -149,7 +145,10 @@ class Browser(Tells, App[None]):
             self.session.state.log.ts, self.session.state.log.event_id = key
         await self.action_page("log")
         page = self._page("log")
-        if known and isinstance(page, LogPage):
+        if known:
+            from tui.screens.log import LogPage
+
+            assert isinstance(page, LogPage)
             page.open(key)
 
     def filter_log(self, chips: list[Chip], ts: int | None) -> None:
@@ -174,11 +173,15 @@ class Browser(Tells, App[None]):
         self.session.state.rules_filter = ""
         await self.action_page("rules")
         page = self._page("rules")
-        if isinstance(page, RulesPage):
-            page.select(ident)
+        from tui.screens.rules import RulesPage
+
+        assert isinstance(page, RulesPage)
+        page.select(ident)
 
     def write_rule(self, line: Line) -> None:
         """Begin a rule that finds lines like this one."""
+        from tui.screens.new_rule import NewRule
+
         if self.session.store is not None:
             self.push_screen(NewRule(self.session, line))
 

@@ -113,7 +113,7 @@ def around(connection: duckdb.DuckDBPyConnection, view: View, key: Key, count: i
     (behind,) = _spans(view, key, False, True)
     ahead, untimed = _spans(view, key, True, False)
     above, below = _keys(connection, view, ahead, count, True), _keys(connection, view, behind, count, False)
-    times = [row[1] for row in (*above, *below)]
+    times = [ts for _, ts in (*above, *below) if ts is not None]
     if not times:
         return page(connection, view, key, count, back=True), []
     where = f"{view.where} AND ts >= {moment(min(times))} AND ts <= {moment(max(times))}"
@@ -171,9 +171,9 @@ def _order(span: _Span, back: bool) -> str:
 
 def _keys(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count: int, back: bool) -> list[tuple[int, int | None]]:
     """(event_id, time) of the first lines of a span: only the columns of the order are read."""
-    return connection.execute(
-        f"SELECT event_id, epoch_us(ts) FROM events WHERE {view.where} AND {span.where} ORDER BY {_order(span, back)} LIMIT {count}", list(view.values)
-    ).fetchall()
+    where = f"{view.where} AND {span.where}"
+    query = f"SELECT event_id, epoch_us(ts) FROM events WHERE {where} ORDER BY {_order(span, back)} LIMIT {count}"
+    return connection.execute(query, list(view.values)).fetchall()
 
 
 def _some(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count: int, back: bool) -> list[Line]:
@@ -181,9 +181,9 @@ def _some(connection: duckdb.DuckDBPyConnection, view: View, span: _Span, count:
     keys = _keys(connection, view, span, count, back)
     if not keys:
         return []
-    if span.timed:
-        ends = sorted((keys[0][1], keys[-1][1]))
-        near = f"ts >= {moment(ends[0])} AND ts <= {moment(ends[1])}"
+    times = [ts for _, ts in keys if ts is not None]
+    if span.timed and times:
+        near = f"ts >= {moment(min(times))} AND ts <= {moment(max(times))}"
     else:
         ends = sorted((keys[0][0], keys[-1][0]))
         near = f"file_id >= {ends[0] >> LINE_BITS} AND file_id <= {ends[1] >> LINE_BITS}"
