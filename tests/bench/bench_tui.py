@@ -88,7 +88,7 @@ async def measure(folder: Path) -> list[tuple[str, str, str]]:
             ends.append(time.perf_counter() - began)
         out.append(("end of the log, median", f"{statistics.median(ends) * 1000:.0f} ms", "200 ms"))
         began = time.perf_counter()
-        page._begin_search("notify wait.*7", True)
+        page.begin_search("notify wait.*7", True)
         await until(lambda: page._search is not None and page._search.done)
         assert page._search is not None
         out.append(("search of all lines", f"{time.perf_counter() - began:.2f} s, {page._search.count:,} matches", ""))
