@@ -68,7 +68,7 @@ class Browser(Tells, App[None]):
     async def on_mount(self) -> None:
         await self.switch_mode(self.session.state.page if self.session.state.page in PAGES else PAGES[0])
         if self.session.order is not None:
-            self.run_worker(self._work(), group="work", exit_on_error=False)
+            self.behind("work", self._work, alone=False)
 
     # ------------------------------------------------------------ the bundle becomes a case
 
@@ -119,14 +119,14 @@ class Browser(Tells, App[None]):
 
     def go(self, name: str) -> None:
         """As `action_page`, for those who cannot wait."""
-        self.run_worker(self.action_page(name), group="open", exclusive=True, exit_on_error=False)
+        self.behind("open", self.action_page, name)
 
     def _page(self, name: str) -> Page:
         return next(screen for screen in self._screen_stacks[name] if isinstance(screen, Page))
 
     def open_line(self, path: str, line_no: int) -> None:
         """Show a line of a file in the log."""
-        self.run_worker(self._open_line(path, line_no), group="open", exclusive=True, exit_on_error=False)
+        self.behind("open", self._open_line, path, line_no)
 
     async def _open_line(self, path: str, line_no: int) -> None:
         file_id = self.session.file_id(path)
@@ -153,7 +153,7 @@ class Browser(Tells, App[None]):
 
     def filter_log(self, chips: list[Chip], ts: int | None) -> None:
         """Show only these lines in the log, from a time on."""
-        self.run_worker(self._filter_log(chips, ts), group="open", exclusive=True, exit_on_error=False)
+        self.behind("open", self._filter_log, chips, ts)
 
     async def _filter_log(self, chips: list[Chip], ts: int | None) -> None:
         place = self.session.state.log
@@ -166,7 +166,7 @@ class Browser(Tells, App[None]):
 
     def open_rule(self, ident: str) -> None:
         """Show a rule among the rules."""
-        self.run_worker(self.action_open_rule(ident), group="open", exclusive=True, exit_on_error=False)
+        self.behind("open", self.action_open_rule, ident)
 
     async def action_open_rule(self, ident: str) -> None:
         self.session.state.rule = ident

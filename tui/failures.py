@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from textual.worker import Worker, WorkerState
 
 from forensics.errors import ForensicsError
@@ -17,7 +20,16 @@ def sentence(error: BaseException) -> str:
 
 
 class Tells:
-    """For screens and widgets: says what became of their workers."""
+    """For screens and widgets: begins work behind the screen, and says where it failed."""
+
+    def behind(self, group: str, work: Callable[..., Coroutine[Any, Any, None]], *given: Any, alone: bool = True) -> None:
+        """Run `work(*given)` beside the event loop's other work; `alone`: in the place of what the group is still at."""
+
+        async def working() -> None:
+            await work(*given)
+
+        begin: Any = self.run_worker  # type: ignore[attr-defined]
+        begin(working, group=group, exclusive=alone, exit_on_error=False)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         worker = event.worker

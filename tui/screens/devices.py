@@ -53,7 +53,7 @@ class DevicesPage(Page):
         yield Vertical(Static("", id="plot-title", markup=False), PlotextPlot(id="plot"), id="plot-box")
 
     def fill(self) -> None:
-        self.run_worker(self._read(), group="read", exclusive=True, exit_on_error=False)
+        self.behind("read", self._read)
 
     async def _read(self) -> None:
         assert self.session.store is not None

@@ -50,7 +50,7 @@ class EnvironmentPage(Page):
         yield Static("", id="trouble", markup=False)
 
     def fill(self) -> None:
-        self.run_worker(self._read(), group="read", exclusive=True, exit_on_error=False)
+        self.behind("read", self._read)
 
     async def _read(self) -> None:
         session = self.session

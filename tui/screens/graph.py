@@ -52,7 +52,7 @@ class GraphPage(Page):
         yield tree
 
     def fill(self) -> None:
-        self.run_worker(self._read(), group="read", exclusive=True, exit_on_error=False)
+        self.behind("read", self._read)
 
     async def _read(self) -> None:
         assert self.session.store is not None

@@ -76,7 +76,7 @@ class LogPage(LogRecord):
         for view in (self.lines, self.query_one("#context", LogView)):
             view.found = self._search.highlight()
             view.refresh()
-        self.run_worker(self._searching(self._search), group="search", exclusive=True, exit_on_error=False)
+        self.behind("search", self._searching, self._search)
         if go:
             self.action_next(False, stay=True)
 
@@ -89,7 +89,7 @@ class LogPage(LogRecord):
         if self._search is None:
             self.action_search()
             return
-        self.run_worker(self._to_match(self._search, back, stay), group="match", exclusive=True, exit_on_error=False)
+        self.behind("match", self._to_match, self._search, back, stay)
 
     async def _to_match(self, search: Search, back: bool, stay: bool) -> None:
         assert self.session.store is not None
@@ -116,7 +116,7 @@ class LogPage(LogRecord):
         await self.lines.show(key)
 
     def action_error(self, back: bool) -> None:
-        self.run_worker(self._to_error(back), group="match", exclusive=True, exit_on_error=False)
+        self.behind("match", self._to_error, back)
 
     async def _to_error(self, back: bool) -> None:
         assert self.session.store is not None
@@ -165,7 +165,7 @@ class LogPage(LogRecord):
                 self._filtered(self._here())
 
         self.app.push_screen(asked, given)
-        self.run_worker(self._suggest(asked), group="facets", exclusive=True, exit_on_error=False)
+        self.behind("facets", self._suggest, asked)
 
     async def _suggest(self, asked: AskFilter) -> None:
         assert self.session.store is not None

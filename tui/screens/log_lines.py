@@ -103,7 +103,7 @@ class LogLines(Page):
         self._draw_chips()
         self._histogram = self.session.histogram if not self._filter else None
         self.query_one(HistogramStrip).put(self._histogram)
-        self.run_worker(self._go(key), group="go", exclusive=True, exit_on_error=False)
+        self.behind("go", self._go, key)
         if self._search is not None:
             self.begin_search(self._search.pattern, False)
 
@@ -113,7 +113,7 @@ class LogLines(Page):
         view = self._view()
         await self.lines.show(key, view)
         if self._histogram is None:  # only now: nothing is to stand in the way of the lines
-            self.run_worker(self._count_all(view), group="histogram", exclusive=True, exit_on_error=False)
+            self.behind("histogram", self._count_all, view)
 
     async def _first_evidence(self) -> Place:
         """The first line cited for the first diagnosis, else the first error, else the first line."""
@@ -145,7 +145,7 @@ class LogLines(Page):
         if not self.filled:
             self.session.state.log.ts, self.session.state.log.event_id = key
             return
-        self.run_worker(self._open(key), group="go", exclusive=True, exit_on_error=False)
+        self.behind("go", self._open, key)
 
     async def _open(self, key: Place) -> None:
         assert self.session.store is not None
@@ -203,10 +203,10 @@ class LogLines(Page):
     def _settled(self) -> None:
         line = self.lines.line
         if self._anchor[0] != self.lines.era and line is not None:
-            self.run_worker(self._count_before(line, self.lines.window.offset, self.lines.era), group="before", exclusive=True, exit_on_error=False)
+            self.behind("before", self._count_before, line, self.lines.window.offset, self.lines.era)
         pane = self.session.state.log.pane
         if pane == "record":
-            self.run_worker(self.show_record(line), group="record", exclusive=True, exit_on_error=False)
+            self.behind("record", self.show_record, line)
         elif pane == "context" and line is not None:
             self.query_one("#context", LogView).go(line.key, View(f"file_id <> {line.file_id}"))
 

@@ -116,7 +116,7 @@ class LogRecord(LogLines):
         """Read the line from the bundle, however large that is."""
         line = self.lines.line
         if line is not None:
-            self.run_worker(self._raw_asked(line), group="record", exclusive=True, exit_on_error=False)
+            self.behind("record", self._raw_asked, line)
 
     async def _raw_asked(self, line: Line) -> None:
         assert self.session.store is not None

@@ -98,7 +98,7 @@ class NewRule(Tells, ModalScreen[None]):
 
     @on(Input.Changed, "#rule-pattern")
     def _pattern(self, event: Input.Changed) -> None:
-        self.run_worker(self._count(event.value), group="count", exclusive=True, exit_on_error=False)
+        self.behind("count", self._count, event.value)
 
     @on(Input.Changed, "#rule-cause")
     def _cause(self, event: Input.Changed) -> None:

@@ -92,7 +92,7 @@ class Page(Tells, Screen[None]):
 
     def on_screen_resume(self) -> None:
         if self._drawn != (self.session.version, self.session.lang):
-            self.run_worker(self.renew(), exclusive=True, group="renew")
+            self.behind("renew", self.renew)
         self.tell_work()
 
     async def renew(self) -> None:
@@ -103,7 +103,7 @@ class Page(Tells, Screen[None]):
 
     def fill_again(self) -> None:
         """After a change of colours: what Rich has drawn is drawn once more."""
-        self.run_worker(self.renew(), exclusive=True, group="renew")
+        self.behind("renew", self.renew)
 
     def tell_work(self) -> None:
         for bar in self.query(WorkBar):

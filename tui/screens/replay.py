@@ -137,7 +137,7 @@ class ReplayPage(Page):
             return
         self._busy_rank = spec.rank
         self._said.clear()
-        self.run_worker(self._run(spec), group="replay", exclusive=True, exit_on_error=False)
+        self.behind("replay", self._run, spec)
         self._draw()
 
     async def _run(self, spec: Spec) -> None:

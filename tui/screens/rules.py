@@ -69,7 +69,7 @@ class RulesPage(Page):
 
     def fill(self) -> None:
         self.set_class(self.app.size.width >= WIDE, "-wide")
-        self.run_worker(self._read(), group="read", exclusive=True, exit_on_error=False)
+        self.behind("read", self._read)
 
     async def _read(self) -> None:
         session = self.session
@@ -143,7 +143,7 @@ class RulesPage(Page):
         rule = self.rule
         if rule is not None:
             self.session.state.rule = rule.id
-            self.run_worker(self._explain(rule), group="why", exclusive=True, exit_on_error=False)
+            self.behind("why", self._explain, rule)
 
     async def _explain(self, rule: Rule) -> None:
         await asyncio.sleep(SETTLE)

@@ -91,7 +91,7 @@ class SqlPage(Page):
         yield Static("", id="value", markup=False)
 
     def fill(self) -> None:
-        self.run_worker(self._read_schema(), group="schema", exclusive=True, exit_on_error=False)
+        self.behind("schema", self._read_schema)
         editor = self.query_one(Editor)
         editor.focus()
         editor.move_cursor(editor.document.end)
@@ -152,7 +152,7 @@ class SqlPage(Page):
     def action_run(self) -> None:
         query = self.query_one(Editor).text.strip()
         if query:
-            self.run_worker(self._run(query), group="sql", exclusive=True, exit_on_error=False)
+            self.behind("sql", self._run, query)
 
     async def _run(self, query: str) -> None:
         assert self.session.store is not None
@@ -207,7 +207,7 @@ class SqlPage(Page):
         box.update(Content(safe(text[:2000])))
         if not rows.done and not self._fetching and event.coordinate.row > len(rows.rows) - 50:
             self._fetching = True
-            self.run_worker(self._more(rows), group="sql-more", exit_on_error=False)
+            self.behind("sql-more", self._more, rows, alone=False)
 
     async def _more(self, rows: Rows) -> None:
         assert self.session.store is not None
@@ -264,7 +264,7 @@ class SqlPage(Page):
 
         def given(target: str | None) -> None:
             if target:
-                self.run_worker(self._export(query, target), group="export", exclusive=True, exit_on_error=False)
+                self.behind("export", self._export, query, target)
 
         self.app.push_screen(AskLine(self.say("export.title"), "rows.csv", self.say("export.hint")), given)
 

@@ -138,7 +138,7 @@ class LogView(Tells, Widget, can_focus=True):
 
     def go(self, key: Key, view: View | None = None) -> None:
         """As `show`, in the background."""
-        self.run_worker(self.show(key, view), group=f"show-{self.lane}", exclusive=True, exit_on_error=False)
+        self.behind(f"show-{self.lane}", self.show, key, view)
 
     def _changed(self) -> None:
         self.refresh()
@@ -150,7 +150,7 @@ class LogView(Tells, Widget, can_focus=True):
             if not self._reading[back] and (self.window.wants_more(back) or (self._wish < 0 if back else self._wish > 0)):
                 if self.window.lines and not (self.window.at_start if back else self.window.at_end):
                     self._reading[back] = True
-                    self.run_worker(self._more(back, self.era), group=f"more-{self.lane}", exit_on_error=False)
+                    self.behind(f"more-{self.lane}", self._more, back, self.era, alone=False)
 
     async def _more(self, back: bool, era: int) -> None:
         key = self.window.lines[0 if back else -1].key
