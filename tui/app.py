@@ -48,6 +48,7 @@ class Browser(Tells, App[None]):
     def __init__(self, session: Session, theme: str = ""):
         super().__init__()
         self.session = session
+        self.animation_level = "none"  # over a slow line every frame costs
         kept = session.state
         self.theme = {"dark": DARK, "light": LIGHT}.get(theme or kept.theme, DARK)
         for name in PAGES:

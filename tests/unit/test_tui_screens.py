@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, OptionList, Static, Tree
+from textual.widgets import DataTable, Input, OptionList, Static
 
 from forensics import marks
 from forensics.case import open_case
@@ -84,7 +84,7 @@ async def until(pilot: Pilot[None], done: Callable[[], object], seconds: float =
 
 async def to(browser: Browser, pilot: Pilot[None], key: str) -> Page:
     await pilot.press(key)
-    await until(pilot, lambda: browser.page is not None and browser.page.NAME == PAGES[int(key) - 1])
+    await until(pilot, lambda: browser.page is not None and PAGES[int(key) - 1] == browser.page.NAME)
     assert browser.page is not None
     return browser.page
 
@@ -106,12 +106,9 @@ def text(page: Page, selector: str) -> str:
 @told
 async def test_digits_open_the_nine_screens(browser: Browser, pilot: Pilot[None]) -> None:
     for digit, name in enumerate(PAGES, 1):
-        if name != "replay":  # the editor of the screen before takes digits as text
-            page = await to(browser, pilot, str(digit))
-        else:
+        if name == "replay":  # the editor of the screen before takes digits as text
             await pilot.press("escape")
-            page = await to(browser, pilot, str(digit))
-        assert page.NAME == name
+        assert name == (await to(browser, pilot, str(digit))).NAME
 
 
 @told
@@ -161,7 +158,6 @@ def test_leaving_and_opening_again_leads_to_the_same_place(folder: Path) -> None
             page = await log(browser, pilot)
             await pilot.press("G", "up", "up", "up")
             await until(pilot, lambda: page.lines.line is not None and page.lines.window.at_end)
-            page._filter = page._filter.plus([])
             await pilot.press("c", "L")
             await pilot.pause(0.2)
             assert page.lines.line is not None
@@ -269,9 +265,9 @@ async def test_keys_of_pagers_move_through_the_log(browser: Browser, pilot: Pilo
     assert view.shift > 0
     await pilot.press("h")
     assert view.shift == 0
-    total = browser.session.store
-    assert total is not None
-    await until(pilot, lambda: text(page, "#status").startswith(f"{page._histogram.lines:,} / " if page._histogram else "?"))
+    assert page._histogram is not None
+    last = f"{page._histogram.lines:,} / {page._histogram.lines:,}"
+    await until(pilot, lambda: text(page, "#status").startswith(last))
 
 
 @told
@@ -390,8 +386,10 @@ async def test_context_shows_what_other_files_say_and_leads_there(browser: Brows
     assert page.lines.line is not None
     own = page.lines.line.file_id
     assert all(one.file_id != own for one in context.window.lines)
-    await pilot.press("tab", "down", "enter")
+    await pilot.press("tab", "down")
+    await pilot.pause(0.2)
     wanted = context.line
+    await pilot.press("enter")
     await until(pilot, lambda: page.lines.line is not None and wanted is not None and page.lines.line.event_id == wanted.event_id)
     await pilot.press("d")
     assert page.query_one("#record").display
@@ -432,7 +430,7 @@ def test_marks_and_notes_go_into_the_report(folder: Path) -> None:
             await pilot.press(*"look", "enter")
             await pilot.pause(0.1)
             assert page.lines.line is not None and browser.session.marks[page.lines.line.event_id].note == "look here"
-            assert "look here" in text(page, "#record-text") or await pilot.pause(0.3) is None
+            await until(pilot, lambda: "look here" in text(page, "#record-text"))
             await pilot.press("y")
             assert browser.session.place(page.lines.line) in browser.clipboard
 
@@ -534,7 +532,7 @@ async def test_sql_completes_runs_and_leads_to_the_line(browser: Browser, pilot:
     table = page.query_one(DataTable)
     await until(pilot, lambda: table.row_count == 8)
     await pilot.press("j", "k", "right", "y")
-    assert "Fault" in browser.clipboard or browser.clipboard
+    assert browser.clipboard
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(browser.page, LogPage) and browser.page.filled and browser.page.lines.line is not None)
 
@@ -611,4 +609,3 @@ async def test_a_broken_query_behind_the_screen_is_said_on_it(browser: Browser, 
     page.lines.go(FIRST, View("no_such_column = 1"))
     await until(pilot, lambda: [note for note in browser._notifications if "no_such_column" in note.message])
     browser.clear_notifications()
-    assert not isinstance(page.query(Tree), Tree)

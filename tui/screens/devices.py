@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.text import Text
 from textual import events, on
 from textual.containers import Vertical
 from textual.widget import Widget
@@ -17,6 +18,7 @@ from tui.filters import Chip
 from tui.keys import Key, bindings
 from tui.screens.page import Page
 from tui.session import Session
+from tui.widgets.grid import Grid
 
 SPARK = 16
 PLOT_FROM = 34
@@ -35,7 +37,7 @@ class DevicesPage(Page):
         Key("p", "plot", "plot", "p"),
         Key("y", "copy", "copy", "y", bar=False),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     DevicesPage #plot-box { height: 40%; border-top: solid $panel; display: none; }
     DevicesPage #plot-title { height: 1; color: $text-muted; padding: 0 1; }
@@ -49,7 +51,7 @@ class DevicesPage(Page):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", classes="head", markup=False)
-        yield DataTable(cursor_type="row", zebra_stripes=False, id="cards")
+        yield Grid(cursor_type="row", zebra_stripes=False, id="cards")
         yield Vertical(Static("", id="plot-title", markup=False), PlotextPlot(id="plot"), id="plot-box")
 
     def fill(self) -> None:
@@ -69,27 +71,26 @@ class DevicesPage(Page):
             self._plotted = self.app.size.height >= PLOT_FROM and several
         self.set_class(self._plotted, "-plot")
         self._table()
-        self.query_one(DataTable).focus()
+        self.query_one(Grid).focus()
 
     def _table(self) -> None:
-        table = self.query_one(DataTable)
-        table.clear(columns=True)
+        table = self.query_one(Grid)
         series = self.session.state.series
         several = len({device.node for device in self._devices}) > 1
         titles = [*(["node"] if several else []), "device", "health", "hbm", "power", "temperature", "usage", "ecc", "link", "errors"]
-        for title in titles:
-            table.add_column(cell(self.app, self.say(f"device.{title}")))
+        heads = [cell(self.app, self.say(f"device.{title}")) for title in titles]
         short = series.removeprefix("npu.")
         if series:
-            table.add_column(cell(self.app, short, "accent"))
+            heads.append(cell(self.app, short, "accent"))
+        rows = []
         ends = [value for device in self._devices for value in (device.series[series].values if series in device.series else ())]
         for device in self._devices:
             row = [cell(self.app, device.node, "link", 14)] if several else []
-            table.add_row(*row, *self._cells(device), *([self._spark(device, series, ends)] if series else []))
-        table.move_cursor(row=min(self.session.state.device, len(self._devices) - 1))
+            rows.append([*row, *self._cells(device), *([self._spark(device, series, ends)] if series else [])])
+        table.put(heads, rows, self.session.state.device)
         self.query_one(".head", Static).update(self.say("devices.head", n=len(self._devices), series=short or "—"))
 
-    def _cells(self, device: Device) -> list[object]:
+    def _cells(self, device: Device) -> list[Text]:
         app, lang = self.app, self.session.lang
         health = device.facts.get("health", "")
         link = device.facts.get("link") or device.facts.get("net_health", "")
@@ -110,7 +111,7 @@ class DevicesPage(Page):
             cell(app, number(device.errors, lang) if device.errors else "0" if device.lines else "", "bad" if device.errors else "dim"),
         ]
 
-    def _spark(self, device: Device, series: str, ends: list[float]) -> object:
+    def _spark(self, device: Device, series: str, ends: list[float]) -> Text:
         one = device.series.get(series)
         if one is None:
             return cell(self.app, "")
@@ -121,7 +122,7 @@ class DevicesPage(Page):
 
     @property
     def device(self) -> Device | None:
-        at = self.query_one(DataTable).cursor_row
+        at = self.query_one(Grid).cursor_row
         return self._devices[at] if 0 <= at < len(self._devices) else None
 
     @on(DataTable.RowHighlighted)
@@ -179,15 +180,10 @@ class DevicesPage(Page):
         self._plot()
 
     def action_copy(self) -> None:
-        table = self.query_one(DataTable)
+        table = self.query_one(Grid)
         if self._devices:
-            self.browser.copy("  ".join(str(value) for value in table.get_row_at(table.cursor_row)))
+            self.browser.copy(table.row_text)
 
-    def action_down(self) -> None:
-        self.query_one(DataTable).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(DataTable).action_cursor_up()
 
     def on_resize(self, event: events.Resize) -> None:
         if self._devices and self.query("#plot"):

@@ -38,7 +38,9 @@ class AskLine(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Content.styled(self._title, "bold"), markup=False)
-            yield Input(self._value, id="line", select_on_focus=True)
+            line = Input(self._value, id="line", select_on_focus=True)
+            line.cursor_blink = False
+            yield line
             yield Static("", classes="wrong", markup=False)
             if self._hint:
                 yield Static(self._hint, classes="hint", markup=False)

@@ -18,6 +18,7 @@ from tui.keys import Key, bindings
 from tui.screens.dialogs import AskLine
 from tui.screens.page import Page
 from tui.session import Session
+from tui.widgets.grid import Grid
 
 
 class EnvironmentPage(Page):
@@ -31,7 +32,7 @@ class EnvironmentPage(Page):
         Key("w", "why", "why", "w"),
         Key("y", "copy", "copy", "y"),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     EnvironmentPage #trouble { height: auto; max-height: 8; min-height: 2; border-top: solid $panel; padding: 0 1; }
     """
@@ -46,7 +47,7 @@ class EnvironmentPage(Page):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", classes="head", markup=False)
-        yield DataTable(cursor_type="row", id="facts")
+        yield Grid(cursor_type="row", id="facts")
         yield Static("", id="trouble", markup=False)
 
     def fill(self) -> None:
@@ -59,7 +60,7 @@ class EnvironmentPage(Page):
         self._facts = facts
         self._named = sorted({node for fact in facts for node in fact.values})
         self._table()
-        self.query_one(DataTable).focus()
+        self.query_one(Grid).focus()
         if not facts:
             return
         reasons = session.reasons
@@ -71,17 +72,15 @@ class EnvironmentPage(Page):
         self._table()
 
     def _table(self) -> None:
-        table = self.query_one(DataTable)
+        table = self.query_one(Grid)
         at = table.cursor_row
-        table.clear(columns=True)
         head = self.query_one(".head", Static)
         if not self._facts:
             head.update(self.say("environment.none"))
             return
-        table.add_column("")
-        table.add_column(cell(self.app, self.say("environment.name")))
-        for node in self._named:
-            table.add_column(cell(self.app, node or self.say("environment.bundle")))
+        nodes = [cell(self.app, node or self.say("environment.bundle")) for node in self._named]
+        titles = [cell(self.app, ""), cell(self.app, self.say("environment.name")), *nodes]
+        rows = []
         words = self._words.lower().split()
         self._shown = [fact for fact in self._facts if self._wanted(fact, words)]
         width = max(12, (self.app.size.width - 38) // max(1, len(self._named)))
@@ -90,14 +89,13 @@ class EnvironmentPage(Page):
             name = fact.name if fact.device is None or f".{fact.device}." in fact.name else f"{fact.name} [{fact.device}]"
             style = "bad" if fact.troubles else "warning" if fact.differs else ""
             values = [cell(self.app, " / ".join(one.text for one in fact.values.get(node, ())), style, width) for node in self._named]
-            table.add_row(mark, cell(self.app, name, "bold" if fact.troubles else "", 32), *values)
+            rows.append([mark, cell(self.app, name, "bold" if fact.troubles else "", 32), *values])
         wrong = sum(bool(fact.troubles) for fact in self._facts)
         differ = sum(fact.differs for fact in self._facts)
         note = f" · /{safe(self._words)}" if self._words else ""
         head.update(self.say("environment.head", n=len(self._shown), wrong=wrong, differ=differ) + note)
-        if self._shown:
-            table.move_cursor(row=min(at, len(self._shown) - 1))
-            self._tell()
+        table.put(titles, rows, at)
+        self._tell()
 
     def _wanted(self, fact: Fact, words: list[str]) -> bool:
         if self._wrong_only and not fact.troubles and not fact.differs:
@@ -107,7 +105,7 @@ class EnvironmentPage(Page):
 
     @property
     def fact(self) -> Fact | None:
-        at = self.query_one(DataTable).cursor_row
+        at = self.query_one(Grid).cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
     def _tell(self) -> None:
@@ -157,9 +155,3 @@ class EnvironmentPage(Page):
         if self.fact is not None:
             values = [f"{node} {one.text}".strip() for node, some in self.fact.values.items() for one in some]
             self.browser.copy(f"{self.fact.name}: {'; '.join(values)}")
-
-    def action_down(self) -> None:
-        self.query_one(DataTable).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(DataTable).action_cursor_up()

@@ -202,8 +202,8 @@ class LogLines(Page):
 
     def _settled(self) -> None:
         line = self.lines.line
-        if self._anchor[0] != self.lines.era and line is not None:
-            self.behind("before", self._count_before, line, self.lines.window.offset, self.lines.era)
+        if self._anchor[0] != self.lines.landed and line is not None:
+            self.behind("before", self._count_before, line, self.lines.window.offset, self.lines.landed)
         pane = self.session.state.log.pane
         if pane == "record":
             self.behind("record", self.show_record, line)
@@ -241,7 +241,7 @@ class LogLines(Page):
         parts: list[str] = []
         if line is not None:
             total = self._histogram.lines if self._histogram is not None else None
-            if self._anchor[0] == self.lines.era:
+            if self._anchor[0] == self.lines.landed:
                 at = self._anchor[1] + self.lines.window.offset + 1
                 parts.append(f"{at:,}" + (f" / {number(total, lang)}" if total is not None else ""))
             elif total is not None:

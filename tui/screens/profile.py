@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from rich.text import Text
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from forensics.report.figures import number
-from forensics.safe_text import safe
 from tui import profile
 from tui.colours import cell, ink
 from tui.keys import Key, bindings
 from tui.profile import Profile, span, stacked
 from tui.screens.page import Page
 from tui.session import Session
+from tui.widgets.grid import Grid
 
 VIEWS = ("operators", "kernels", "gaps")
 BAR = 24
@@ -31,7 +31,7 @@ class ProfilePage(Page):
         Key("tab", "app.focus_next", "other-pane", "⇥"),
         Key("y", "copy", "copy", "y"),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     ProfilePage #steps { height: auto; max-height: 40%; }
     ProfilePage #title { height: 1; background: $surface; padding: 0 1; text-style: bold; }
@@ -44,9 +44,9 @@ class ProfilePage(Page):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", classes="head", markup=False)
-        yield DataTable(cursor_type="row", id="steps")
+        yield Grid(cursor_type="row", id="steps")
         yield Static("", id="title", markup=False)
-        yield DataTable(cursor_type="row", id="rows")
+        yield Grid(cursor_type="row", id="rows")
 
     def fill(self) -> None:
         self.behind("read", self._read)
@@ -65,15 +65,14 @@ class ProfilePage(Page):
         self.query_one("#rows").focus()
 
     def _steps(self, found: Profile) -> None:
-        table, app = self.query_one("#steps", DataTable), self.app
+        table, app = self.query_one("#steps", Grid), self.app
         table.display = bool(found.steps)
         legend: list[str | tuple[str, str]] = [self.say("profile.legend") + "  "]
         for colour, word in (("$text-success", "computing"), ("$text-warning", "exposed"), ("$text-error", "free")):
             legend += [("█ ", colour), f"{self.say(f'profile.{word}')}  "]
         self.query_one(".head", Static).update(Content.assemble(*legend))
-        table.clear(columns=True)
-        for name in ("rank", "step", "total", "", "computing", "exposed", "free"):
-            table.add_column(cell(app, self.say(f"profile.{name}") if name else ""))
+        titles = [cell(app, self.say(f"profile.{name}") if name else "") for name in ("rank", "step", "total", "", "computing", "exposed", "free")]
+        rows = []
         for step in found.steps:
             parts = [step.computing, step.exposed, step.free]
             whole = sum(parts) or 1
@@ -82,49 +81,46 @@ class ProfilePage(Page):
                 bar.append("█" * columns, ink(app, style))
             shares = [cell(app, f"{100 * part / whole:.0f} %") for part in parts]
             rank, number_ = ("" if value is None else str(value) for value in (step.rank, step.step))
-            table.add_row(cell(app, rank), cell(app, number_), cell(app, span(step.total)), bar, *shares)
+            rows.append([cell(app, rank), cell(app, number_), cell(app, span(step.total)), bar, *shares])
+        table.put(titles, rows)
 
     def _rows(self, found: Profile) -> None:
         app, lang, view = self.app, self.session.lang, VIEWS[self._at]
-        table = self.query_one("#rows", DataTable)
-        table.clear(columns=True)
+        table = self.query_one("#rows", Grid)
         self.query_one("#title", Static).update(self.say(f"profile.{view}"))
         if view == "operators":
-            for name in ("op_type", "core", "share", "total", "count", "mean", "longest", "bound"):
-                table.add_column(cell(app, self.say(f"profile.{name}")))
-            for one in found.operators:
-                table.add_row(
+            titles = [cell(app, self.say(f"profile.{name}")) for name in ("op_type", "core", "share", "total", "count", "mean", "longest", "bound")]
+            rows = [
+                [
                     cell(app, one.op_type, "bold", 32), cell(app, one.core), cell(app, f"{100 * one.share:.1f} %", "accent"),
                     cell(app, span(one.total)), cell(app, number(one.count, lang)), cell(app, span(one.mean)),
                     cell(app, span(one.longest)), cell(app, one.bound),
-                )  # fmt: skip
+                ]
+                for one in found.operators
+            ]  # fmt: skip
+            table.put(titles, rows)
             return
-        for name in ("wait", "duration", "name", "rank", "step", "shapes"):
-            table.add_column(cell(app, self.say(f"profile.{name}")))
+        titles = [cell(app, self.say(f"profile.{name}")) for name in ("wait", "duration", "name", "rank", "step", "shapes")]
+        rows = []
         for kernel in found.slowest if view == "kernels" else found.gaps:
             rank, step = ("" if value is None else str(value) for value in (kernel.rank, kernel.step))
-            table.add_row(
+            rows.append([
                 cell(app, span(kernel.wait), "bad" if view == "gaps" else ""),
                 cell(app, span(kernel.duration), "accent" if view == "kernels" else ""), cell(app, kernel.name, "bold", 40),
                 cell(app, rank), cell(app, step), cell(app, kernel.shapes, "", 60),
-            )  # fmt: skip
+            ])  # fmt: skip
+        table.put(titles, rows)
 
     def action_view(self, step: int) -> None:
         self._at = (self._at + step) % len(VIEWS)
         if self._profile is not None:
             self._rows(self._profile)
 
-    def _table(self) -> DataTable[object]:
+    def _table(self) -> Grid:
         focused = self.focused
-        return focused if isinstance(focused, DataTable) else self.query_one("#rows", DataTable)
+        return focused if isinstance(focused, Grid) else self.query_one("#rows", Grid)
 
     def action_copy(self) -> None:
         table = self._table()
         if table.row_count:
-            self.browser.copy("  ".join(safe(str(value)) for value in table.get_row_at(table.cursor_row)))
-
-    def action_down(self) -> None:
-        self._table().action_cursor_down()
-
-    def action_up(self) -> None:
-        self._table().action_cursor_up()
+            self.browser.copy(table.row_text)

@@ -20,6 +20,7 @@ from tui.keys import Key, bindings
 from tui.rerun import Spec, Verdict
 from tui.screens.page import Page
 from tui.session import Session
+from tui.widgets.grid import Grid
 
 SAID = 200
 """Lines of a run that are kept."""
@@ -35,7 +36,7 @@ class ReplayPage(Page):
         Key("escape", "stop", "replay-stop", "esc"),
         Key("y", "copy", "copy", "y"),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     ReplayPage #specs { height: auto; max-height: 30%; }
     ReplayPage #said { height: auto; max-height: 45%; padding: 0 1; border-top: solid $panel; }
@@ -52,7 +53,7 @@ class ReplayPage(Page):
 
     def body(self) -> Iterable[Widget]:
         yield Static("", classes="head", markup=False)
-        yield DataTable(cursor_type="row", id="specs")
+        yield Grid(cursor_type="row", id="specs")
         yield Static("", id="said", markup=False)
         yield Vertical(Static("", id="plot-title", markup=False), PlotextPlot(id="plot"), id="plot-box")
 
@@ -61,29 +62,29 @@ class ReplayPage(Page):
         assert triage is not None
         self._specs = rerun.specs(triage, self.session.lang)
         head = self.query_one(".head", Static)
-        table = self.query_one(DataTable)
-        table.clear(columns=True)
+        table = self.query_one(Grid)
         if not self._specs:
             head.update(self.say("replay.none"))
             table.display = False
             return
         head.update(self.say("replay.head" if rerun.possible() else "replay.impossible"))
-        for name in ("", "kernel", "params", "verdict", "diagnosis"):
-            table.add_column(cell(self.app, self.say(f"replay.{name}") if name else ""))
+        heads = [cell(self.app, self.say(f"replay.{name}") if name else "") for name in ("", "kernel", "params", "verdict", "diagnosis")]
+        rows = []
         for spec in self._specs:
             found = rerun.verdict(triage, spec.rank, self.session.lang)
             params = " ".join(f"{name}={value}" for name, value in spec.params.items())
-            table.add_row(
+            rows.append([
                 cell(self.app, spec.rank, "bold"), cell(self.app, spec.kernel, "accent"), cell(self.app, params, "", 40),
                 cell(self.app, found.words if found is not None else self.say("replay.not-run"), "" if found is not None else "dim"),
                 cell(self.app, spec.title, "", 60),
-            )  # fmt: skip
+            ])  # fmt: skip
+        table.put(heads, rows, table.cursor_row)
         table.focus()
         self._draw()
 
     @property
     def spec(self) -> Spec | None:
-        at = self.query_one(DataTable).cursor_row
+        at = self.query_one(Grid).cursor_row
         return self._specs[at] if 0 <= at < len(self._specs) else None
 
     @on(DataTable.RowHighlighted)
@@ -163,9 +164,3 @@ class ReplayPage(Page):
     def action_copy(self) -> None:
         if self.spec is not None:
             self.browser.copy(self.session.command("replay", str(self.spec.rank)))
-
-    def action_down(self) -> None:
-        self.query_one(DataTable).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(DataTable).action_cursor_up()

@@ -24,6 +24,7 @@ from tui.keys import Key, bindings
 from tui.screens.dialogs import AskLine
 from tui.screens.page import Page
 from tui.session import Session
+from tui.widgets.grid import Grid
 
 WIDE = 120
 SETTLE = 0.12
@@ -45,7 +46,7 @@ class RulesPage(Page):
         Key("tab", "app.focus_next", "other-pane", "⇥"),
         Key("y", "copy", "copy", "y"),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     RulesPage #both { layout: vertical; height: 1fr; }
     RulesPage #rules { height: 1fr; }
@@ -65,7 +66,7 @@ class RulesPage(Page):
 
     def body(self) -> Iterable[Widget]:
         yield Static(self.say("rules.loading"), classes="head", markup=False)
-        yield Container(DataTable(cursor_type="row", id="rules"), VerticalScroll(Static("", id="why-text", markup=False), id="why"), id="both")
+        yield Container(Grid(cursor_type="row", id="rules"), VerticalScroll(Static("", id="why-text", markup=False), id="why"), id="both")
 
     def fill(self) -> None:
         self.set_class(self.app.size.width >= WIDE, "-wide")
@@ -93,14 +94,12 @@ class RulesPage(Page):
         order = {name: at for at, name in enumerate(STATES)}
         self._rules = sorted(((state.get(rule.id, "quiet"), rule) for rule in rules), key=lambda pair: (order[pair[0]], pair[1].id))
         self._table(session.state.rule)
-        self.query_one(DataTable).focus()
+        self.query_one(Grid).focus()
 
     def _table(self, ident: str = "") -> None:
-        table, lang = self.query_one(DataTable), self.session.lang
-        table.clear(columns=True)
-        table.add_column("")
-        for name in ("id", "title"):
-            table.add_column(cell(self.app, self.say(f"rules.{name}")))
+        table, lang = self.query_one(Grid), self.session.lang
+        heads = [cell(self.app, ""), *(cell(self.app, self.say(f"rules.{name}")) for name in ("id", "title"))]
+        rows = []
         words = self.session.state.rules_filter.lower().split()
         self._shown = []
         width = self.app.size.width
@@ -112,16 +111,16 @@ class RulesPage(Page):
                 continue
             mark, style = _MARKS[state]
             self._shown.append(rule)
-            table.add_row(
+            rows.append([
                 cell(self.app, mark, style), cell(self.app, rule.id, "" if state != "quiet" else "dim", 40 if wide else 32),
                 cell(self.app, _FIELD.sub("…", titles.get(rule.id, rule.title).of(lang)), "bold" if state == "root" else "", room),
-            )  # fmt: skip
+            ])  # fmt: skip
         fired = sum(state != "quiet" for state, _ in self._rules)
         narrowed = f" · /{safe(self.session.state.rules_filter)}" if words else ""
         self.query_one(".head", Static).update(self.say("rules.head", shown=len(self._shown), n=len(self._rules), fired=fired) + narrowed)
         at = next((number for number, rule in enumerate(self._shown) if rule.id == ident), 0)
+        table.put(heads, rows, at)
         if self._shown:
-            table.move_cursor(row=at)
             self._stood()
         else:
             self.query_one("#why-text", Static).update("")
@@ -135,7 +134,7 @@ class RulesPage(Page):
 
     @property
     def rule(self) -> Rule | None:
-        at = self.query_one(DataTable).cursor_row
+        at = self.query_one(Grid).cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
     @on(DataTable.RowHighlighted)
@@ -192,11 +191,6 @@ class RulesPage(Page):
         if self.rule is not None:
             self.browser.copy(self.rule.id)
 
-    def action_down(self) -> None:
-        self.query_one(DataTable).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(DataTable).action_cursor_up()
 
 
 def _became(role: str, rank: int | None, above: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from rich.text import Text
 from textual import events, on
 from textual.binding import Binding
 from textual.content import Content
@@ -21,6 +22,7 @@ from tui.screens.dialogs import AskLine, Choose
 from tui.screens.page import Page
 from tui.session import Session
 from tui.sql import Rows
+from tui.widgets.grid import Grid
 
 WIDTH = 60
 """Columns of the terminal that one value takes at most; the one under the cursor is shown in full below."""
@@ -64,7 +66,7 @@ class SqlPage(Page):
         Key("enter", "", "open", "⏎", bar=False),
         Key("y", "copy", "copy", "y", bar=False),
     )
-    BINDINGS = [*bindings(KEYS), *bindings((Key("j", "down", ""), Key("k", "up", "")))]
+    BINDINGS = bindings(KEYS)
     DEFAULT_CSS = """
     SqlPage Editor, SqlPage Editor:focus { height: 30%; min-height: 4; border: none; border-bottom: solid $panel; padding: 0 1; }
     SqlPage Editor:focus { border-bottom: solid $primary; }
@@ -87,12 +89,13 @@ class SqlPage(Page):
         yield Editor(self.session.state.query or sql.EXAMPLES[0], id="query", tab_behavior="indent", show_line_numbers=False)
         yield OptionList(id="offers", markup=False)
         yield Static(self.say("sql.hint"), id="told", markup=False)
-        yield DataTable(cursor_type="cell", id="rows")
+        yield Grid(cursor_type="cell", id="rows")
         yield Static("", id="value", markup=False)
 
     def fill(self) -> None:
         self.behind("schema", self._read_schema)
         editor = self.query_one(Editor)
+        editor.cursor_blink = False
         editor.focus()
         editor.move_cursor(editor.document.end)
 
@@ -175,18 +178,13 @@ class SqlPage(Page):
     def _show(self, seconds: float) -> None:
         rows = self._rows
         assert rows is not None
-        table = self.query_one(DataTable)
-        table.clear(columns=True)
-        for name in rows.columns:
-            table.add_column(cell(self.app, name))
-        self._add(rows.rows)
+        table = self.query_one(Grid)
+        table.put([cell(self.app, name) for name in rows.columns], self._cells(rows.rows))
         self._count(seconds)
         table.focus()
 
-    def _add(self, rows: list[tuple[object, ...]]) -> None:
-        table = self.query_one(DataTable)
-        for row in rows:
-            table.add_row(*[cell(self.app, _plain(value), "" if value is not None else "dim", WIDTH) for value in row])
+    def _cells(self, rows: list[tuple[object, ...]]) -> list[list[Text]]:
+        return [[cell(self.app, _plain(value), "" if value is not None else "dim", WIDTH) for value in row] for row in rows]
 
     def _count(self, seconds: float | None = None) -> None:
         rows = self._rows
@@ -218,7 +216,7 @@ class SqlPage(Page):
         if rows is self._rows:
             rows.rows += some
             rows.done = done
-            self._add(some)
+            self.query_one(Grid).add_rows(self._cells(some))
             self._count()
 
     def _tell(self, text: str, wrong: bool = False) -> None:
@@ -232,7 +230,7 @@ class SqlPage(Page):
         """From the editor to the rows, stopping a query that is running."""
         self.workers.cancel_group(self, "sql")
         self.query_one("#offers").display = False
-        self.query_one(DataTable).focus()
+        self.query_one(Grid).focus()
 
     def action_edit(self) -> None:
         self.query_one(Editor).focus()
@@ -295,20 +293,13 @@ class SqlPage(Page):
         self.browser.open_line(self.session.path(file_id), line_no)
 
     def action_copy(self) -> None:
-        table, rows = self.query_one(DataTable), self._rows
+        table, rows = self.query_one(Grid), self._rows
         if rows is not None and table.row_count:
             self.browser.copy(_plain(rows.rows[table.cursor_row][table.cursor_column]))
 
-    def action_down(self) -> None:
-        self.query_one(DataTable).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(DataTable).action_cursor_up()
 
 
 def _plain(value: object) -> str:
     if value is None:
         return "—"
     return value.isoformat(" ") if hasattr(value, "isoformat") else str(value)
-
-

@@ -107,6 +107,8 @@ class LogView(Tells, Widget, can_focus=True):
         self._reading = {True: False, False: False}
         self.era = 0
         """Counts jumps: what was asked for before one is not wanted after it."""
+        self.landed = 0
+        """The jump that the lines held now come from."""
         self.empty = ""
         """What stands there when there are no lines."""
         self.busy = False
@@ -132,6 +134,7 @@ class LogView(Tells, Widget, can_focus=True):
             self.busy = False
         if era != self.era:
             return
+        self.landed = era
         self.window.reset(before, after, len(before) < CHUNK, len(after) < CHUNK)
         self.window.centre(height)
         self._changed()
