@@ -73,10 +73,12 @@ def rank_log(rank: int) -> str:
     pid = 2100 + rank
     out = plog("INFO", "ASCENDCL", pid, "14:20:03.440.117", "aclInit: start to execute aclInit")
     for step in range(60):
-        out += plog("INFO", "GE", pid, f"14:{21 + step // 6:02d}:{step % 6 * 10:02d}.{step * 16 + rank:03d}.000", f"graph {step} finished, cost 1800 us")
+        clock = f"14:{21 + step // 6:02d}:{step % 6 * 10:02d}.{step * 16 + rank:03d}.000"
+        out += plog("INFO", "GE", pid, clock, f"graph {step} finished, cost 1800 us")
     if rank == 3:
         out += plog("ERROR", "RUNTIME", pid, "14:31:07.904.338", "The error from device(chipId:2), error code = 0x800000, an aivec error exception")
-        out += plog("ERROR", "RUNTIME", pid, "14:31:07.905.151", "Aicore kernel execute failed, device_id=2, stream_id=41, fault kernel_name=RmsNorm_8e1f")
+        text = "Aicore kernel execute failed, device_id=2, stream_id=41, fault kernel_name=RmsNorm_8e1f"
+        out += plog("ERROR", "RUNTIME", pid, "14:31:07.905.151", text)
     else:
         out += plog("ERROR", "RUNTIME", pid, f"14:36:09.21{rank}.034", f"Notify wait timeout, device_id={rank}, stream_id=23, retCode=0x95.")
     return out

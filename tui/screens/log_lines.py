@@ -36,12 +36,12 @@ class LogLines(Page):
     NAME = "log"
     NEEDS = "lines"
     DEFAULT_CSS = """
-    LogPage #chips { height: auto; max-height: 3; display: none; padding: 0 1; background: $surface; }
-    LogPage #status { height: 1; background: $surface; color: $text-muted; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    LogPage #record { height: 38%; padding: 0 1; border-top: solid $panel; scrollbar-size-vertical: 1; background: $background; }
-    LogPage #record:focus { border-top: solid $primary; }
-    LogPage #context { height: 38%; border-top: solid $panel; }
-    LogPage #context:focus { border-top: solid $primary; }
+    LogLines #chips { height: auto; max-height: 3; display: none; padding: 0 1; background: $surface; }
+    LogLines #status { height: 1; background: $surface; color: $text-muted; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    LogLines #record { height: 38%; padding: 0 1; border-top: solid $panel; scrollbar-size-vertical: 1; background: $background; }
+    LogLines #record:focus { border-top: solid $primary; }
+    LogLines #context { height: 38%; border-top: solid $panel; }
+    LogLines #context:focus { border-top: solid $primary; }
     """
 
     def body(self) -> Iterable[Widget]:

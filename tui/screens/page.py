@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -45,6 +46,9 @@ class Page(Tells, Screen[None]):
         super().__init__()
         self.session = session
         self._drawn = (session.version, session.lang)
+        self._whole = False
+        """Whether `body` was drawn, not what stands there until the case is far enough."""
+        self._drawing = asyncio.Lock()
 
     @property
     def browser(self) -> Browser:
@@ -64,7 +68,8 @@ class Page(Tells, Screen[None]):
         yield PageBar(self.session, self.NAME)
         yield WorkBar(self.session)
         with Vertical(id="body"):
-            if self.ready:
+            self._whole = self.ready
+            if self._whole:
                 yield from self.body()
             else:
                 yield Static(self.waiting(), classes="waiting", markup=False)
@@ -87,7 +92,7 @@ class Page(Tells, Screen[None]):
         """Put the case into the widgets of `body`."""
 
     def on_mount(self) -> None:
-        if self.ready:
+        if self._whole:
             self.fill()
 
     def on_screen_resume(self) -> None:
@@ -97,9 +102,10 @@ class Page(Tells, Screen[None]):
 
     async def renew(self) -> None:
         """Draw everything anew, for another state of the case or another language."""
-        await self.recompose()
-        if self.ready:
-            self.fill()
+        async with self._drawing:
+            await self.recompose()
+            if self._whole:
+                self.fill()
 
     def fill_again(self) -> None:
         """After a change of colours: what Rich has drawn is drawn once more."""
@@ -108,7 +114,7 @@ class Page(Tells, Screen[None]):
     def tell_work(self) -> None:
         for bar in self.query(WorkBar):
             bar.update_work()
-        if not self.ready:
+        if not self._whole:
             for text in self.query(".waiting").results(Static):
                 text.update(self.waiting())
 
