@@ -100,7 +100,8 @@ def test_hostile_lines_do_nothing_to_the_terminal(terminal: Terminal, tmp_path: 
     terminal.press("Enter")
     terminal.until("1 matches")
     shown = terminal.until("red \\u202eright to left\\u202c [red]markup[/red]")
-    assert "宽字符" in shown and not FORBIDDEN.search(shown.replace("\n", "").replace("\t", ""))
+    shown = terminal.until("宽字符")
+    assert not FORBIDDEN.search(shown.replace("\n", "").replace("\t", ""))
     terminal.press("Enter", "End")
     terminal.until("\\x1b]52;c;")
     assert "\\x1b[31mred\\x1b[2J \\u202e" in terminal.screen(), "the raw line has its escape sequences spelled out"

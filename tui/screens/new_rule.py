@@ -37,7 +37,7 @@ class NewRule(Tells, ModalScreen[None]):
     NewRule > VerticalScroll { width: 96%; max-width: 130; height: auto; max-height: 96%; padding: 0 1; }
     NewRule > VerticalScroll { background: $surface; border: round $primary; }
     NewRule Horizontal { height: 1; }
-    NewRule Horizontal Static { width: 14; color: $text-muted; }
+    NewRule Horizontal Static { width: 17; color: $text-muted; }
     NewRule Input, NewRule Input:focus { border: none; padding: 0; height: 1; background: $panel; width: 1fr; }
     NewRule Input:focus { background: $primary-muted; }
     NewRule .part { height: auto; }
