@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from forensics import tables
+from forensics import marks, tables
 from forensics.clocks import FileClock
 from forensics.errors import CaseError, UsageError
 from forensics.ingest import Scan
@@ -65,6 +65,10 @@ class Case:
         self.folder = folder
         self.made = False
         """Whether `begin` made the folder."""
+        self.memory = MEMORY
+        """What a query may take; of a connection that is opened after it was set."""
+        self.threads: int | None = None
+        """Threads of a query; None: one for each core."""
         self._plan: Plan | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
 
@@ -210,8 +214,10 @@ class Case:
         return self._internal("kept")
 
     def load_triage(self) -> Triage:
-        """The result, as it was when the case was made."""
-        return self._decoded("triage", Triage)
+        """The result, as it was when the case was made, with the lines that were marked since."""
+        triage = self._decoded("triage", Triage)
+        triage.marks = marks.load(self.folder)
+        return triage
 
     @property
     def diagnoses(self) -> list[Diagnosis]:
@@ -243,12 +249,8 @@ class Case:
         """The rows of one SELECT. Nothing can be changed, and no file but the parts of the case be read.
 
         Raises duckdb.Error for a query that fails, UsageError for one that is no query."""
-        import duckdb
-
         connection = self.connection()
-        statements = connection.extract_statements(query)
-        if len(statements) != 1 or statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-            raise UsageError("a case is asked by one SELECT (or DESCRIBE, SUMMARIZE, EXPLAIN) at a time, without anything that writes")
+        check_query(connection, query)
         frame: polars.DataFrame = connection.sql(query).pl()
         return frame
 
@@ -263,15 +265,26 @@ class Case:
             connection = _opened(self.database)
             # the view of the database names its parts relative to the case folder, which is right for a reader who stands in it; here
             # they are named in full, since what may be read is named in full
-            parts = [str(part) for part in sorted((self.folder.resolve() / PARTS).glob("events-*.parquet"))] if self.plan().indexed else []
+            parts = self._parts()
             tables.view(connection, parts, temporary=True)
             connection.execute("SET allowed_paths = ?", [parts])
-            connection.execute(f"SET memory_limit = '{MEMORY}'")
+            connection.execute(f"SET memory_limit = '{self.memory}'")
+            if self.threads is not None:
+                connection.execute(f"SET threads = {self.threads}")
             connection.execute("SET temp_directory = ''")
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             self._connection = connection
         return self._connection
+
+    def reader(self) -> duckdb.DuckDBPyConnection:
+        """A further connection, as limited as the first, for another thread: queries on it run, and are interrupted, by themselves."""
+        connection = self.connection().cursor()
+        tables.view(connection, self._parts(), temporary=True)
+        return connection
+
+    def _parts(self) -> list[str]:
+        return [str(part) for part in sorted((self.folder.resolve() / PARTS).glob("events-*.parquet"))] if self.plan().indexed else []
 
     def _decoded(self, name: str, kind: type[Kept]) -> Kept:
         try:
@@ -327,6 +340,15 @@ def begin(path: str | Path) -> Case:
     case = Case(folder)
     case.made = made
     return case
+
+
+def check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raises UsageError for what is not one SELECT, duckdb.Error for what is no SQL."""
+    import duckdb
+
+    statements = connection.extract_statements(query)
+    if len(statements) != 1 or statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+        raise UsageError("a case is asked by one SELECT (or DESCRIBE, SUMMARIZE, EXPLAIN) at a time, without anything that writes")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from forensics.marks import Mark
 from replay.result import Verdict
 from rules.model import Began, Diagnosis, Evidence, Pack, Scope, Text
 
@@ -377,6 +378,8 @@ class Triage(msgspec.Struct):
     """Rank of a diagnosis -> the verdict of its replay, where one was run."""
     baseline: Baseline | None = None
     """What differs from the good run of `--baseline`."""
+    marks: list[Mark] = []
+    """Lines that a person marked in the case, by time; none in a fresh triage."""
 
     @property
     def damaged(self) -> list[Member]:

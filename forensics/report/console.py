@@ -18,6 +18,7 @@ from forensics.report.words import (
     coverage_words,
     environment,
     lost_members,
+    marked,
     named,
     novel_rows,
     of_note,
@@ -237,6 +238,7 @@ def _foot(page: Page, triage: Triage) -> None:
         words = [part for part in (code.symbol, meaning, say(lang, "generic") if code.generic else "") if part]
         codes.append((f"{code.code} × {code.count}", " · ".join(words)))
     _listed(page, say(lang, "codes"), codes, SOME)
+    _listed(page, say(lang, "marks"), [marked(mark) for mark in triage.marks], len(triage.marks))
     if page.look.verbose:
         _listed(page, say(lang, "facts"), [(f"{fact.name} = {fact.value}", place(fact.file, fact.line)) for fact in triage.facts], SOME)
     _listed(page, say(lang, "collect"), [("", of_note(note, lang)) for note in triage.collect_next], SOME)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from forensics.errors import CaseError
+from forensics.marks import Mark
 from forensics.report.drawn import drawn
 from forensics.report.figures import iso
 from forensics.result import Baseline, ChangedRate, FirstError, NodeSeen, Triage
@@ -84,6 +85,7 @@ def report(triage: Triage) -> dict[str, Any]:
         "collect_next": [{"en": note.en, "zh": note.zh} for note in triage.collect_next],
         **drawn(triage),
         **({} if triage.baseline is None else {"baseline": _baseline(triage.baseline)}),
+        **({"marks": [_mark(mark) for mark in triage.marks]} if triage.marks else {}),
     }  # fmt: skip
 
 
@@ -116,6 +118,10 @@ def _baseline(baseline: Baseline) -> dict[str, Any]:
         "more": rates(baseline.more),
         "gone": rates(baseline.gone),
     }
+
+
+def _mark(mark: Mark) -> dict[str, Any]:
+    return {"file": mark.file, "line": mark.line, "time": iso(mark.ts), "text": mark.text, "note": mark.note}
 
 
 def _node(node: NodeSeen) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from forensics.report.words import (
     coverage_words,
     environment,
     lost_members,
+    marked,
     named,
     novel_rows,
     of_note,
@@ -214,6 +215,11 @@ def _foot(triage: Triage, look: Look) -> list[str]:
     )
     facts = [f"{code_span(f'{f.name} = {f.value}')} {code_span(place(f.file, f.line))}" for f in triage.facts]
     parts += _list(say(lang, "facts"), facts, look, fold=True)
+    parts += _list(say(lang, "codes"), codes, look)
+    if triage.marks:
+        parts.append(f"## {say(lang, 'marks')}")
+        parts.append(code_block(["  ".join(marked(mark)) for mark in triage.marks]))
+    parts += _list(say(lang, "facts"), [f"{code_span(f'{f.name} = {f.value}')} {code_span(place(f.file, f.line))}" for f in triage.facts], look)
     parts += _list(say(lang, "collect"), [code_span(of_note(note, lang)) for note in triage.collect_next], look)
     parts += _list(say(lang, "notes"), [code_span(of_note(note, lang)) for note in triage.notes], look, fold=True)
     rows = coverage_words(triage, lang)

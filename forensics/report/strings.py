@@ -87,6 +87,7 @@ TABLE: dict[str, Text] = {
     "codes": Text("Codes seen", "出现的错误码"),
     "generic": Text("says little by itself", "通用码，单凭它不能定位"),
     "facts": Text("Environment", "环境"),
+    "marks": Text("Marked lines", "标记的日志行"),
     "notes": Text("Notes on this run", "本次分析的说明"),
     "coverage": Text("Coverage", "覆盖情况"),
     "coverage-lines": Text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
+from forensics.marks import Mark
 from forensics.report.figures import Clock, number, size
 from forensics.report.page import Look
 from forensics.report.strings import TABLE, say
@@ -130,6 +131,11 @@ def coverage_words(triage: Triage, lang: str) -> list[str]:
 def reason(member: Member, lang: str) -> str:
     """Why a member was not read, or not to its end."""
     return (member.note_zh if lang == "zh" else member.note) or say(lang, f"status.{member.status}")
+
+
+def marked(mark: Mark) -> tuple[str, str]:
+    """(place, text with its note) of a line that a person marked."""
+    return place(mark.file, mark.line), " — ".join(part for part in (mark.text.strip(), mark.note.strip()) if part)
 
 
 def of_note(note: Note, lang: str) -> str:

@@ -1,0 +1,1 @@
+"""One file a screen; all of them are pages over one `Session`."""
