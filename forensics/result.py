@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from replay.result import Verdict
 from rules.model import Diagnosis, Pack, Text
 
 
@@ -135,6 +136,8 @@ class Triage(msgspec.Struct):
     """Wall time; never part of report.json, which must not change from run to run."""
     titles: dict[str, Text] = {}
     """Rule id -> title, of every rule that a diagnosis `explains`."""
+    replays: dict[int, Verdict] = {}
+    """Rank of a diagnosis -> the verdict of its replay, where one was run."""
 
     @property
     def damaged(self) -> list[Member]:

@@ -12,10 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from forensics.errors import CaseError
 from forensics.report.figures import iso
 from forensics.result import Triage
 from forensics.safe_text import json_quiet, safe, whole
+from replay.result import Verdict
 from rules.model import Diagnosis, Evidence, Text
 
 SCHEMA = "dsforensics.report/1"
@@ -41,7 +44,7 @@ def report(triage: Triage) -> dict[str, Any]:
             "first": iso(bundle.first),
             "last": iso(bundle.last),
         },
-        "diagnoses": [_diagnosis(d) for d in triage.diagnoses],
+        "diagnoses": [_diagnosis(d, triage.replays.get(d.rank)) for d in triage.diagnoses],
         "unexplained": [
             {"shape": u.shape, "count": u.count, "file": u.file, "line": u.line}
             for u in sorted(triage.unexplained, key=lambda u: (-u.count, u.shape, u.file, u.line))
@@ -70,7 +73,7 @@ def report(triage: Triage) -> dict[str, Any]:
     }
 
 
-def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+def _diagnosis(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any]:
     finding = diagnosis.finding
     rule, scope = finding.rule, finding.scope
     confidence = diagnosis.confidence if math.isfinite(diagnosis.confidence) else 0.0
@@ -93,8 +96,19 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "explained_events": diagnosis.explained_events,
         "remedy": {lang: list(diagnosis.remedy.get(lang, ())) for lang in ("en", "zh")},
         "references": [{"title": r.title, "id": r.id} for r in rule.references],
-        "replay": None if rule.replay is None else {"kernel": rule.replay.kernel, "status": "not-run", "detail": {}},
+        "replay": _replay(diagnosis, verdict),
     }
+
+
+def _replay(diagnosis: Diagnosis, verdict: Verdict | None) -> dict[str, Any] | None:
+    """The verdict with its numbers; `not-run` where a rerun could settle the diagnosis and none was made."""
+    if verdict is not None:
+        detail = msgspec.to_builtins(verdict)
+        for name in ("kernel", "status", "seconds"):
+            del detail[name]
+        return {"kernel": verdict.kernel, "status": verdict.status, "detail": detail}
+    suspect = diagnosis.finding.rule.replay
+    return None if suspect is None else {"kernel": suspect.kernel, "status": "not-run", "detail": {}}
 
 
 def _both(text: Text) -> dict[str, str]:
