@@ -152,13 +152,15 @@ def _settle_clean(verdict: Verdict, judgement: _Judgement, suspect: Suspect | No
         words = title(one.name, fault.params if fault is not None else one.params)
         (shown if visible else hidden).append(words)
     units = f"{verdict.score:.2g}"
-    if hidden:
+    if hidden and (suspect is not None or not shown):
         verdict.status = "not-testable"
         verdict.reason = Words(
             f"The output is that of a sound kernel ({units} noise units), but on these inputs so would be this fault: {_list(hidden, 'en')}.",
             f"输出与正确结果一致（{units} 个噪声单位），但在这组输入上以下故障也不会显现：{_list(hidden, 'zh')}。",
         )
         return
+    if hidden:
+        verdict.notes.append(Words(f"These inputs could not have shown: {_list(hidden, 'en')}.", f"这组输入无法显现：{_list(hidden, 'zh')}。"))
     verdict.status = "refuted"
     verdict.reason = Words(
         f"The output is that of a sound kernel ({units} noise units, up to {CLEAN:g} is clean), on inputs that would have shown this fault: "

@@ -17,7 +17,7 @@ from replay.result import Words
 from replay.tensors import Case, Value
 
 F32 = torch.float32
-WORK = 6_000_000
+WORK = 1_500_000
 """Query heads x cached tokens of a part that the grid of fault models takes."""
 
 
