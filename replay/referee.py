@@ -31,6 +31,8 @@ FEW = 3
 ROUNDING, NARROW_SUMS = 10.0, 60.0
 """Noise units up to which an error can be rounding: of any kind; of running sums in a narrow type, if such sums give that much."""
 VARIANTS = (0, 1, 2, 3)
+ROW = 10.0
+"""Noise units from which a single row is wrong, whatever the mean of all says."""
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -121,10 +123,13 @@ class _Judgement:
         self.runs = [kernel.clean(part.case, variant).to(F64) for variant in VARIANTS]
         self.noise = max(floor, *(kernel.compare(run, self.expected, self.weights) for run in self.runs))
         self.rms = float(squares.mean().sqrt())
-        self.distance = self.rms / self.noise
+        whole = self.rms / self.noise
         self.near = kernel.compare(self.observed, self.expected, self.weights) / self.noise
-        # a few wrong rows of very many, diluted in the mean, are still wrong: the part holds the worst rows
-        self.clean = self.distance <= CLEAN and (part.whole or self.near <= CLEAN or self.near <= 1.5 * CLEAN < 2 * self.distance)
+        # one wrong row of very many is lost in the mean, and is wrong all the same
+        worst = float(squares.max().sqrt()) / self.noise if squares.numel() else 0.0
+        usual = max(float(kernel.row_errors(run, self.expected, self.weights).max().sqrt()) for run in self.runs) / self.noise
+        self.clean = whole <= CLEAN and worst <= max(ROW, 3 * usual)
+        self.distance = whole if self.clean or whole > CLEAN else max(whole, self.near)
         self.tried = 0
 
     def faults(self) -> list[Fault]:

@@ -22,7 +22,7 @@ def run(kernel: str, tensors: Tensors, params: Params) -> Tensor | Tensors:
 def _rope(t: Tensors, p: Params) -> Tensor:
     x, mode = t["x"], p.get("mode", "half")
     dim = int(p.get("rotary_dim") or 0) or x.shape[-1]
-    cos, sin = _cos_sin(t, p, dim)
+    cos, sin = cos_sin(t, p, dim)
     cos, sin = cos.to(x.device)[:, None, :], sin.to(x.device)[:, None, :]
     turned, rest = x[..., :dim].float(), x[..., dim:]
     if mode == "half":
@@ -36,7 +36,7 @@ def _rope(t: Tensors, p: Params) -> Tensor:
     return torch.cat([out.to(x.dtype), rest], -1)
 
 
-def _cos_sin(t: Tensors, p: Params, dim: int) -> tuple[Tensor, Tensor]:
+def cos_sin(t: Tensors, p: Params, dim: int) -> tuple[Tensor, Tensor]:
     """[T, dim / 2] float32, from the captured table or as vLLM builds it."""
     half = dim // 2
     if "cos_sin_cache" in t:
