@@ -32,6 +32,8 @@ CHIPS = {"910b": "A2", "a2": "A2", "910_93": "A3", "910c": "A3", "a3": "A3", "31
 class Constraint(msgspec.Struct, frozen=True):
     operator: str
     parameter: str
+    when: str
+    """Expression; the constraint is asked where it is true. Empty: always."""
     holds: str
     """Expression over the facts of a call; true where all is well."""
     soc: tuple[str, ...]
@@ -48,7 +50,7 @@ def table() -> tuple[Constraint, ...]:
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(
         Constraint(
-            r["operator"], r["parameter"], r["holds"], tuple(part.strip().split()[0] for part in r["soc"].split(",")), r["versions"], r["source"],
+            r["operator"], r["parameter"], r["when"], r["holds"], tuple(part.strip().split()[0] for part in r["soc"].split(",")), r["versions"], r["source"],
             r["message"], r["violation"],
         )
         for r in rows
@@ -68,7 +70,7 @@ def check(name: str, facts: Mapping[str, Value], soc: str = "") -> list[Violatio
     out = []
     for row in table():
         applies = on in row.soc if on else {"A2", "A3"} & set(row.soc)
-        if row.operator != name or not applies:
+        if row.operator != name or not applies or (row.when and holds(row.when, facts)[0] is not True):
             continue
         fine, used = holds(row.holds, facts)
         if fine is False:

@@ -55,10 +55,18 @@ class Session:
         started = time.monotonic()
         need_torch()
         from replay.kernels import kernel_named
-        from replay.referee import inspect
 
         kernel = kernel_named(spec.kernel)
         case, outputs = self._case(kernel, spec)
+        verdict = self.decide(kernel, case, outputs, spec, fall_back)
+        verdict.spec = text(spec)
+        verdict.seconds = time.monotonic() - started
+        return verdict
+
+    def decide(self, kernel: Kernel, case: Case, outputs: Mapping[str, Tensor], spec: Spec, fall_back: bool) -> Verdict:
+        """The verdict on a checked case, judged by its captured outputs where there are some."""
+        from replay.referee import inspect
+
         suspect = _suspect(spec)
         backend = self._backend(spec, outputs, fall_back)
         if backend == "capture":
@@ -69,10 +77,8 @@ class Session:
             verdict = _unavailable(kernel, case, str(self.npu(spec.python)["message"]))
         else:
             verdict = self._run(kernel, case, spec, backend, suspect)
-        verdict.spec = text(spec)
         if verdict.status in ("unavailable", "not-testable"):
-            verdict.command = verdict.command or "dsforensics replay run spec.yaml --backend npu"
-        verdict.seconds = time.monotonic() - started
+            verdict.command = verdict.command or "dsforensics replay run spec.yaml --backend npu --device 0"
         return verdict
 
     def _case(self, kernel: Kernel, spec: Spec) -> tuple[Case, dict[str, Tensor]]:

@@ -85,12 +85,15 @@ def judge(kernel: Kernel, case: Case, observed: Tensor, subject: str, suspect: S
 
 
 def inspect(kernel: Kernel, case: Case, subject: str = "") -> Verdict | None:
-    """A verdict without any output: an argument that the kernel does not check is out of bounds."""
+    """A verdict without any output: an argument that the kernel does not check is out of bounds, or, where the operator is named, a documented
+    constraint of it is broken. None where nothing is."""
     broken, remarks = constraints.broken(kernel, case)
-    if not broken:
+    certain = broken or [one for one in remarks if one.message or one.silent]
+    if not certain:
         return None
     verdict = _begun(kernel, case, subject)
-    verdict.status, verdict.reason, verdict.violations = "confirmed", _by_inspection(broken), broken + remarks
+    verdict.status, verdict.violations = "confirmed", broken + remarks
+    verdict.reason = _by_inspection(broken) if broken else _by_documentation(certain[0])
     return verdict
 
 
@@ -105,6 +108,15 @@ def _by_inspection(broken: list[constraints.Violation]) -> Words:
     return Words(
         f"An argument that {first.operator} does not check is out of bounds: {first.found} breaks {first.constraint}. Nothing had to be run.",
         f"{first.operator} 不校验的参数越界：{first.found}，不满足 {first.constraint}，无需执行即可确认。",
+    )
+
+
+def _by_documentation(one: constraints.Violation) -> Words:
+    said = f"; it answers: {one.message}" if one.message else "; nothing checks it, and wrong results follow without a message" if one.silent else ""
+    said_zh = f"；算子报错：{one.message}" if one.message else "；设备不校验，会静默产生错误结果" if one.silent else ""
+    return Words(
+        f"The arguments break a documented constraint of {one.operator}: {one.constraint} ({one.found}){said}.",
+        f"参数违反 {one.operator} 的文档约束：{one.constraint}（{one.found}）{said_zh}。",
     )
 
 

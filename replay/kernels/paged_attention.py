@@ -17,7 +17,7 @@ from replay.result import Words
 from replay.tensors import Case, Value
 
 F32 = torch.float32
-WORK = 1_500_000
+WORK = 800_000
 """Query heads x cached tokens of a part that the grid of fault models takes."""
 
 
@@ -203,6 +203,7 @@ class PagedAttention(Kernel):
             "N": query.shape[1], "kv_itemsize": keys.element_size(), "itemsize": query.element_size(), "cache_last_dim": keys.shape[-1],
             "block_table_min": int(used.min()), "block_table_max": int(used.max()), "actual_seq_kv_min": int(lengths.min()),
             "actual_seq_kv_max": int(lengths.max()), "max_blocks_per_seq": case["block_table"].shape[1], "has_actual_seq_lengths_kv": True,
+            "paged": True, "is_mla": case.get("value_cache") is None, "scale": case.number("scale"), "sparse_mode": 0,
         }  # fmt: skip
 
     def bounds(self, case: Case) -> list[tuple[str, bool, str]]:

@@ -145,12 +145,13 @@ class PrefillAttention(Kernel):
         return prefill.grid(case, observed)
 
     def facts(self, case: Case) -> dict[str, Value]:
-        q, k, v = case["query"], case["key"], case["value"]
+        q, k, v, mask = case["query"], case["key"], case["value"], case.get("attention_mask")
         return {
             "D": q.shape[-1], "Dq": q.shape[-1], "Dk": k.shape[-1], "Dv": v.shape[-1], "QD": q.shape[-1], "VD": v.shape[-1], "headDim": q.shape[-1],
             "Q_N": q.shape[1], "Nq": q.shape[1], "N": q.shape[1], "KV_N": k.shape[1], "num_heads": q.shape[1], "num_key_value_heads": k.shape[1],
             "num_kv_heads": k.shape[1], "Q_S": q.shape[0], "KV_S": k.shape[0], "S": k.shape[0], "B": 1, "T": q.shape[0], "itemsize": q.element_size(),
-            "has_mask": case.text("mask") != "none",
+            "has_mask": case.text("mask") != "none", "paged": False, "is_mla": False, "scale": case.number("scale"), "kv_itemsize": k.element_size(),
+            "sparse_mode": {"top-left": 2, "bottom-right": 3}.get(case.text("mask"), 0), "mask_rows": 0 if mask is None else mask.numel() // k.shape[0],
         }  # fmt: skip
 
     def sizes(self, case: Case) -> dict[str, int]:
