@@ -80,6 +80,9 @@ def triage(
     ] = None,
     workers: Annotated[Optional[int], typer.Option(min=1, max=256, metavar="N", help="Processes that scan. Default: as many as pay.")] = None,
     fail_on: Annotated[Optional[Level], typer.Option(help="Exit with status 1 if a diagnosis is at this level or above.")] = None,
+    replay: Annotated[
+        Literal["auto", "never"], typer.Option(help="auto: judge what the bundle holds of a suspected kernel, as far as no NPU is needed.")
+    ] = "never",
     no_index: Annotated[bool, typer.Option("--no-index", help="Do not store all lines for search and SQL.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a case folder of another bundle.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error; errors still.")] = False,
@@ -123,6 +126,11 @@ def triage(
         if line:
             line.clear()
         found = work.triage
+        if found.case and replay == "auto":
+            from forensics.replay_case import automatic
+
+            for remark in automatic(work.case, found):
+                complain(f"dsforensics: {remark}") if not quiet else None
         if found.case:
             write(found, Path(found.case))
         emit(found, form, look(speech, verbose, no_color), Output())

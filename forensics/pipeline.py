@@ -126,6 +126,8 @@ def _triaged(
         case.store(
             plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses, msgspec.msgpack.encode(kept)
         )  # fmt: skip
+    else:
+        triage.replays = case.replays()
     return Run(triage, case, bundle, found.clocks, options, on_progress)
 
 

@@ -91,7 +91,7 @@ def run_kernel(
     sizes |= {key: value for key, value in given.items() if value is not None}
     spec = made(
         name, sizes, dict(pair(one, "--set") for one in set_ or ()), backend=backend, operator=operator, soc=soc, seed=seed, device=device, runs=runs,
-        python=python, time_limit=time_limit, code=_absolute(code), suspect=suspect, inputs=tensor or [], outputs=output or [],
+        python=python, time_limit=time_limit, code=absolute(code), suspect=suspect, inputs=tensor or [], outputs=output or [],
     )  # fmt: skip
     finish(spec, save, form, lang, no_color)
 
@@ -135,7 +135,7 @@ def sweep(
     from replay.sweeping import as_json, rendered, swept
 
     extra = dict(pair(one, "--set") for one in set_ or ())
-    base = made(name, {"dtype": dtype}, extra, backend=backend, operator=operator, device=device, python=python, time_limit=time_limit, code=_absolute(code))
+    base = made(name, {"dtype": dtype}, extra, backend=backend, operator=operator, device=device, python=python, time_limit=time_limit, code=absolute(code))
     found = swept(base, over, around, lambda text: typer.echo(text, err=True) if sys.stderr.isatty() else None)
     typer.echo(as_json(found) if form == "json" else rendered(found, language(lang)), nl=False)
 
@@ -250,7 +250,7 @@ def pair(text: str, option: str) -> tuple[str, Number]:
     return name, value
 
 
-def _absolute(code: str) -> str:
+def absolute(code: str) -> str:
     if not code:
         return ""
     path, colon, function = code.rpartition(":")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from replay.kernels.base import Kernel
     from replay.referee import Suspect
-    from replay.tensors import Case
+    from replay.tensors import Case, Value
 
 DEVICES = ("npu", "cuda")
 RUNS = 3
@@ -61,6 +61,18 @@ class Session:
         verdict = self.decide(kernel, case, outputs, spec, fall_back)
         verdict.spec = text(spec)
         verdict.seconds = time.monotonic() - started
+        return verdict
+
+    def inspect(self, spec: Spec) -> Verdict:
+        """What the arguments alone tell: a verdict by inspection, or `unavailable`. Nothing is run."""
+        from replay.kernels import kernel_named
+        from replay.referee import inspect
+
+        need_torch()
+        kernel = kernel_named(spec.kernel)
+        case, _ = self._case(kernel, spec)
+        verdict = inspect(kernel, case) or _unavailable(kernel, case, "none was asked for")
+        verdict.spec = text(spec)
         return verdict
 
     def decide(self, kernel: Kernel, case: Case, outputs: Mapping[str, Tensor], spec: Spec, fall_back: bool) -> Verdict:
@@ -171,6 +183,14 @@ def need_torch() -> None:
 
     if find_spec("torch") is None:
         raise ReplayError(NO_TORCH)
+
+
+def split(kernel: str, values: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Sizes of inputs that are made up, and parameters of the kernel among them."""
+    from replay.kernels import kernel_named
+
+    known = {argument.name for argument in kernel_named(kernel).params}
+    return dict(values), {name: value for name, value in values.items() if name in known}
 
 
 def _not_too_large(sizes: Mapping[str, object]) -> None:

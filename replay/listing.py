@@ -36,6 +36,8 @@ def _version(name: str) -> str:
 def _cuda(torch_there: bool) -> tuple[bool, str]:
     if not torch_there:
         return False, NO_TORCH
+    if "+cpu" in _version("torch"):
+        return False, "this torch is built without CUDA"
     import torch
 
     if torch.version.cuda is None:

@@ -112,7 +112,7 @@ def _by_inspection(broken: list[constraints.Violation]) -> Words:
 
 
 def _by_documentation(one: constraints.Violation) -> Words:
-    said = f"; it answers: {one.message}" if one.message else "; nothing checks it, and wrong results follow without a message" if one.silent else ""
+    said = f"; it answers: {one.message.rstrip(chr(46))}" if one.message else "; nothing checks it, and wrong results follow without a message" if one.silent else ""
     said_zh = f"；算子报错：{one.message}" if one.message else "；设备不校验，会静默产生错误结果" if one.silent else ""
     return Words(
         f"The arguments break a documented constraint of {one.operator}: {one.constraint} ({one.found}){said}.",

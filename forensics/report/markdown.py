@@ -16,6 +16,7 @@ from forensics.report.words import (
     of_note,
     place,
     reason,
+    replayed,
     scope_words,
     verdict,
 )
@@ -74,6 +75,8 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
         parts.append(f"**{say(lang, 'note')}** {prose(rule.note.of(lang))}")
     if steps := of(diagnosis.remedy, lang):
         parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {prose(step)}" for step in steps)]
+    if outcome := replayed(diagnosis, triage, lang):
+        parts.append(f"**{say(lang, 'replay')}** {prose(outcome)}")
     if command := confirmation(diagnosis, triage, look):
         parts.append(f"**{say(lang, 'confirm')}** {code_span(command)}")
     if rule.references:

@@ -9,6 +9,7 @@ from forensics.report.figures import number, size
 from forensics.report.page import Look
 from forensics.report.strings import say
 from forensics.result import BundleInfo, FactSeen, Member, Note, Triage
+from replay.result import STATUS_WORDS
 from rules.model import Diagnosis, Scope
 
 HEAD_FACTS = {
@@ -75,7 +76,17 @@ def confirmation(diagnosis: Diagnosis, triage: Triage, look: Look) -> str:
     """The command that would settle a diagnosis by a rerun of its kernel; empty where there is none."""
     if "replay" not in look.commands or diagnosis.finding.rule.replay is None or not triage.case:
         return ""
+    if (verdict_ := triage.replays.get(diagnosis.rank)) is not None and verdict_.status != "unavailable":
+        return ""
     return f"dsforensics replay {shlex.quote(triage.case)} {diagnosis.rank}"
+
+
+def replayed(diagnosis: Diagnosis, triage: Triage, lang: str) -> str:
+    """The verdict of the replay of a diagnosis, and what it rests on; empty where none was run."""
+    found = triage.replays.get(diagnosis.rank)
+    if found is None:
+        return ""
+    return f"{STATUS_WORDS[found.status].of(lang)} · {found.kernel} · {found.reason.of(lang)}"
 
 
 def lost_members(triage: Triage) -> list[Member]:
