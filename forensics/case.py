@@ -134,7 +134,9 @@ class Case:
                 tables.create(connection)
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
                     tables.insert(connection, table, rows)
-                for name, value in (("plan", plan), ("triage", triage), ("clocks", scan.clocks), ("replays", triage.replays)):  # one at a time: they may be large
+                for name, value in (
+                    ("plan", plan), ("triage", triage), ("clocks", scan.clocks), ("replays", triage.replays),
+                ):  # one at a time: they may be large
                     tables.keep(connection, name, msgspec.msgpack.encode(value))
                 tables.keep(connection, "kept", kept)
                 connection.execute("COMMIT")

@@ -1,6 +1,6 @@
 """Where a case and the replay meet: the spec of a diagnosis, the dumps of its failed task in the bundle, and the verdict back in the case.
 
-    verdict = replay_diagnosis(open_case("logs.case"), 1)
+verdict = replay_diagnosis(open_case("logs.case"), 1)
 """
 
 from __future__ import annotations
@@ -216,7 +216,10 @@ def _by_capture(case: Case, triage: Triage, diagnosis: Diagnosis, spec: Spec, se
             verdict.notes = [Words(f"Inputs from {where}{how}.", f"输入取自 {where}{how}。"), *notes, *verdict.notes]
             if capture.partial:
                 verdict.notes.append(
-                    Words("The outputs of an exception dump are what was written when the core died; they were not judged.", "异常 dump 中的输出只写到出错时刻，未参与判定。")
+                    Words(
+                        "The outputs of an exception dump are what was written when the core died; they were not judged.",
+                        "异常 dump 中的输出只写到出错时刻，未参与判定。",
+                    )
                 )
             name = f"replay-{diagnosis.rank}.safetensors"
             tensors = {**checked.tensors, **{f"output.{key}": one for key, one in captured.outputs.items()}}

@@ -87,7 +87,15 @@ def run_kernel(
 ) -> None:
     """Run one kernel, without a case: `replay kernel rope --seq-len 131072`."""
     sizes: dict[str, Number] = {"dtype": dtype}
-    given = {"seq_len": seq_len, "tokens": tokens, "requests": requests, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "block_size": block_size}
+    given = {
+        "seq_len": seq_len,
+        "tokens": tokens,
+        "requests": requests,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "head_dim": head_dim,
+        "block_size": block_size,
+    }
     sizes |= {key: value for key, value in given.items() if value is not None}
     spec = made(
         name, sizes, dict(pair(one, "--set") for one in set_ or ()), backend=backend, operator=operator, soc=soc, seed=seed, device=device, runs=runs,
@@ -135,7 +143,9 @@ def sweep(
     from replay.sweeping import as_json, rendered, swept
 
     extra = dict(pair(one, "--set") for one in set_ or ())
-    base = made(name, {"dtype": dtype}, extra, backend=backend, operator=operator, device=device, python=python, time_limit=time_limit, code=absolute(code))
+    base = made(
+        name, {"dtype": dtype}, extra, backend=backend, operator=operator, device=device, python=python, time_limit=time_limit, code=absolute(code)
+    )
     found = swept(base, over, around, lambda text: typer.echo(text, err=True) if sys.stderr.isatty() else None)
     typer.echo(as_json(found) if form == "json" else rendered(found, language(lang)), nl=False)
 

@@ -50,7 +50,8 @@ def table() -> tuple[Constraint, ...]:
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(
         Constraint(
-            r["operator"], r["parameter"], r["when"], r["holds"], tuple(part.strip().split()[0] for part in r["soc"].split(",")), r["versions"], r["source"],
+            r["operator"], r["parameter"], r["when"], r["holds"],
+            tuple(part.strip().split()[0] for part in r["soc"].split(",")), r["versions"], r["source"],
             r["message"], r["violation"],
         )
         for r in rows

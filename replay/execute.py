@@ -29,7 +29,7 @@ NPU_ENVIRONMENT = {
     "ASCEND_LAUNCH_BLOCKING": "1", "TASK_QUEUE_ENABLE": "0", "ASCEND_GLOBAL_LOG_LEVEL": "3", "ASCEND_SLOG_PRINT_TO_STDOUT": "0",
 }  # fmt: skip
 """Launches wait for their end, so that an error belongs to the call that made it."""
-CANARY = {"m": 64, "k": 256, "n": 64, "dtype": "float16", "bias": False}
+CANARY: dict[str, int | float | str | bool] = {"m": 64, "k": 256, "n": 64, "dtype": "float16", "bias": False}
 LARGEST = 1 << 33
 """Elements of all inputs that are made up."""
 
@@ -149,7 +149,10 @@ class Session:
             _not_repeatable(verdict, [_judged(kernel, case, one, subject, suspect) for one in results[1:]])
         if backend == "cpu" and not spec.code:
             verdict.notes.append(
-                Words("These are PyTorch's own operators on the CPU: they say nothing of an NPU.", "本次运行的是 PyTorch 的 CPU 算子，不能说明 NPU 的情况。")
+                Words(
+                    "These are PyTorch's own operators on the CPU: they say nothing of an NPU.",
+                    "本次运行的是 PyTorch 的 CPU 算子，不能说明 NPU 的情况。",
+                )
             )
         known = ", ".join(f"{name} {value}" for name, value in sorted(outcome.versions.items()))
         if known and backend != "cpu":
@@ -259,7 +262,8 @@ def _unavailable(kernel: Kernel, case: Case, why: str) -> Verdict:
     from replay.tensors import name_of
 
     reason = Words(
-        f"No captured output, and no NPU here ({why}). Run the spec on the NPU host.", f"没有捕获的输出，当前机器也没有可用的 NPU（{why}）。请在 NPU 主机上运行该 spec。"
+        f"No captured output, and no NPU here ({why}). Run the spec on the NPU host.",
+        f"没有捕获的输出，当前机器也没有可用的 NPU（{why}）。请在 NPU 主机上运行该 spec。",
     )
     main = next(iter(case.tensors.values()))
     return Verdict(kernel.name, "unavailable", reason, "", name_of(main.dtype), _shape_of(kernel, case))

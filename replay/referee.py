@@ -1,11 +1,11 @@
 """The referee: an observed output against the reference and against every fault model, in units of what healthy kernels differ by.
 
-    clean        distance from the reference at most CLEAN noise units
-    confirmed    not clean, and one model (or a few that these inputs cannot tell apart) is within CLEAN units
-    refuted      clean, and the suspected fault would have shown: its prediction is more than VISIBLE units from the reference
-    not-testable clean, and it would not have shown
-    precision    not clean, no model fits, and the error is that of rounding: small, spread over all rows and columns, without direction
-    unknown      anything else
+clean        distance from the reference at most CLEAN noise units
+confirmed    not clean, and one model (or a few that these inputs cannot tell apart) is within CLEAN units
+refuted      clean, and the suspected fault would have shown: its prediction is more than VISIBLE units from the reference
+not-testable clean, and it would not have shown
+precision    not clean, no model fits, and the error is that of rounding: small, spread over all rows and columns, without direction
+unknown      anything else
 """
 
 from __future__ import annotations
@@ -112,8 +112,12 @@ def _by_inspection(broken: list[constraints.Violation]) -> Words:
 
 
 def _by_documentation(one: constraints.Violation) -> Words:
-    said = f"; it answers: {one.message.rstrip(chr(46))}" if one.message else "; nothing checks it, and wrong results follow without a message" if one.silent else ""
-    said_zh = f"；算子报错：{one.message}" if one.message else "；设备不校验，会静默产生错误结果" if one.silent else ""
+    said = said_zh = ""
+    if one.message:
+        message = one.message.rstrip(".")
+        said, said_zh = f"; it answers: {message}", f"；算子报错：{message}"
+    elif one.silent:
+        said, said_zh = "; nothing checks it, and wrong results follow without a message", "；设备不校验，会静默产生错误结果"
     return Words(
         f"The arguments break a documented constraint of {one.operator}: {one.constraint} ({one.found}){said}.",
         f"参数违反 {one.operator} 的文档约束：{one.constraint}（{one.found}）{said_zh}。",
@@ -162,7 +166,8 @@ class _Judgement:
 def _settle_clean(verdict: Verdict, judgement: _Judgement, suspect: Suspect | None) -> None:
     wanted = [suspect] if suspect is not None else [Suspect(name) for name in judgement.kernel.suspects]
     faults = judgement.faults()
-    shown, hidden = [], []
+    shown: list[Words] = []
+    hidden: list[Words] = []
     for one in wanted:
         fault = _meant(faults, one)
         visible = fault is not None and judgement.to_expected(fault) > VISIBLE
@@ -223,7 +228,8 @@ def _settle_wrong(verdict: Verdict, judgement: _Judgement, suspect: Suspect | No
         known_zh = "".join(f"（{fit.title.zh}）" for fit in verdict.faults[:1])
         verdict.reason = Words(
             f"No structural fault fits. The error is {verdict.score:.2g} noise units, without direction and spread over all rows: "
-            f"a path of low precision {known}".rstrip() + ".",
+            f"a path of low precision {known}".rstrip()
+            + ".",
             f"没有结构性故障与之吻合。误差为 {verdict.score:.2g} 个噪声单位，无方向性且遍布所有行：属低精度计算路径{known_zh}。",
         )
         return

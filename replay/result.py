@@ -1,8 +1,8 @@
 """What a replay concludes: plain typed data, read by the reports, the TUI and the case. Needs no torch.
 
-    verdict.status            one of STATUSES
-    verdict.reason.of("zh")   one sentence: what was measured, and what follows from it
-    verdict.plot              the error by position, to be drawn: see ErrorPlot
+verdict.status            one of STATUSES
+verdict.reason.of("zh")   one sentence: what was measured, and what follows from it
+verdict.plot              the error by position, to be drawn: see ErrorPlot
 """
 
 from __future__ import annotations

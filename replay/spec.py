@@ -1,10 +1,10 @@
 """A replay as a document that runs again elsewhere: `dsforensics replay run spec.yaml`. Needs no torch.
 
-    replay: 1
-    kernel: paged_attention
-    backend: npu
-    sizes: {seq_len: 70001, heads: 8, kv_heads: 1, block_size: 16, dtype: bfloat16}
-    suspect: {name: tail-not-masked}
+replay: 1
+kernel: paged_attention
+backend: npu
+sizes: {seq_len: 70001, heads: 8, kv_heads: 1, block_size: 16, dtype: bfloat16}
+suspect: {name: tail-not-masked}
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ def swept(base: Spec, over: str, around: int, tell: Callable[[str], None]) -> Sw
             middle = (low + high) // 2
             low, high = (low, middle) if wrong(middle) else (middle, high)
         out.first_wrong = high
-        out.boundary = next((one.plot.boundary for length, one in sorted(found.items()) if length >= high and one.plot and one.plot.boundary is not None), None)
+        out.boundary = next(
+            (one.plot.boundary for length, one in sorted(found.items()) if length >= high and one.plot and one.plot.boundary is not None), None
+        )
     out.rows = sorted(found.items())
     return out
 
@@ -78,4 +80,7 @@ def as_json(found: Swept) -> str:
     from replay.show import as_json as one
 
     rows = [{found.over: length, "verdict": json.loads(one(verdict))} for length, verdict in found.rows]
-    return json.dumps({"kernel": found.kernel, "over": found.over, "first_wrong": found.first_wrong, "boundary": found.boundary, "rows": rows}, indent=2) + "\n"
+    return (
+        json.dumps({"kernel": found.kernel, "over": found.over, "first_wrong": found.first_wrong, "boundary": found.boundary, "rows": rows}, indent=2)
+        + "\n"
+    )

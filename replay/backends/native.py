@@ -53,7 +53,9 @@ def cos_sin(t: Tensors, p: Params, dim: int) -> tuple[Tensor, Tensor]:
         inv = inv / factor
     elif p.get("scaling") == "yarn":
         longest = float(p.get("original_max_position", 4096))
-        ends = [dim * math.log(longest / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (p.get("beta_fast", 32.0), p.get("beta_slow", 1.0))]
+        ends = [
+            dim * math.log(longest / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (p.get("beta_fast", 32.0), p.get("beta_slow", 1.0))
+        ]
         low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), dim - 1)
         keep = 1 - ((torch.arange(half, dtype=torch.float32) - low) / max(high - low, 1e-3)).clamp(0, 1)
         inv = inv / factor * (1 - keep) + inv * keep

@@ -21,7 +21,7 @@ def opened(job: dict[str, Any]) -> tuple[str, Callable[[], None]]:
     """The device, and what waits for it. Raises Unavailable, with the state that was found."""
     from replay.backends.probe import state
 
-    found = state()
+    found: dict[str, Any] = state()  # type: ignore[no-untyped-call]
     if found["state"] != "ok":
         raise Unavailable(found["message"])
     import torch_npu

@@ -42,7 +42,11 @@ def state():
     except BaseException as error:
         return {**found, "state": NO_DEVICE, "message": f"torch_npu finds no device: {_line(error)}"}
     if not count:
-        return {**found, "state": NO_DEVICE, "message": "torch_npu and CANN load, but no NPU answers: see `npu-smi info` and ASCEND_RT_VISIBLE_DEVICES"}
+        return {
+            **found,
+            "state": NO_DEVICE,
+            "message": "torch_npu and CANN load, but no NPU answers: see `npu-smi info` and ASCEND_RT_VISIBLE_DEVICES",
+        }
     try:
         name = str(torch_npu.npu.get_device_name())
     except BaseException:

@@ -13,7 +13,9 @@ from replay.capture.operators_names import kernel_of
 
 EXCEPTION = re.compile(r"exception_info\.(?P<stream>\d+)\.(?P<task>\d+)\.(?P<time>\d+)\Z")
 NAMED = re.compile(r"(?P<type>[A-Za-z]\w*)\.(?P<op>[\w.\-]+?)\.(?P<task>\d+)\.(?:(?P<stream>\d+)\.)?(?P<time>\d{10,17})\Z")
-ATB = re.compile(r"(?P<root>.*?/(?P<device>\d+)_(?P<pid>\d+)/(?P<round>\d+)/(?P<number>\d+)_(?P<op>\w+?))/(?:before|after)/(?P<side>in|out)tensor(?P<n>\d+)\w*\.bin\Z")
+ATB = re.compile(
+    r"(?P<root>.*?/(?P<device>\d+)_(?P<pid>\d+)/(?P<round>\d+)/(?P<number>\d+)_(?P<op>\w+?))/(?:before|after)/(?P<side>in|out)tensor(?P<n>\d+)\w*\.bin\Z"
+)
 PROBE = re.compile(r"(?P<root>.*?(?:^|/))(?:dump\.json|dump_tensor_data/.+)\Z")
 PLACE = re.compile(r"(?:^|/)(?:rank|device)[_-]?(?P<rank>\d+)(?:/|\Z)")
 DATA_DUMP = re.compile(r"(?:^|/)data-dump/(?P<device>\d+)/")
@@ -86,7 +88,15 @@ def captures(paths: Sequence[str]) -> list[Capture]:
     for path in paths:
         name = path.rpartition("/")[2]
         if match := ATB.match(path):
-            capture = Capture("atb", match["root"], [], match["op"], device=int(match["device"]), pid=int(match["pid"]), time=int(match["round"]) << 20 | int(match["number"]))  # fmt: skip
+            capture = Capture(
+                "atb",
+                match["root"],
+                [],
+                match["op"],
+                device=int(match["device"]),
+                pid=int(match["pid"]),
+                time=int(match["round"]) << 20 | int(match["number"]),
+            )
         elif match := EXCEPTION.match(name):
             capture = Capture("adump", path, [], "", int(match["task"]), int(match["stream"]), time=int(match["time"]), partial=True)
         elif (match := NAMED.match(name)) and kernel_of(match["type"]):

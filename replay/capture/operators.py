@@ -83,7 +83,6 @@ def _documented(operator: str) -> str:
     return plain if plain.lower().startswith(("npu", "_npu", "aclnn")) else {"pagedattention": "_npu_paged_attention"}.get(normal(operator), "")
 
 
-
 # ---------------------------------------------------------------- rope
 
 
@@ -111,7 +110,9 @@ def _apply_rotary(call: Call) -> Captured:
 
 
 def _interleave(call: Call) -> Captured:
-    captured = _rotary(Call("npu_rotary_mul", list(call.inputs[:3]), {k: v for k, v in call.named.items() if k != "rotary_mode"}, call.outputs, call.where))
+    captured = _rotary(
+        Call("npu_rotary_mul", list(call.inputs[:3]), {k: v for k, v in call.named.items() if k != "rotary_mode"}, call.outputs, call.where)
+    )
     captured.case = captured.case.having(None, mode="interleave-to-half")
     return captured
 
@@ -196,7 +197,9 @@ def _fused(call: Call) -> Captured:
         lengths = _lengths(call.value(-1, "actual_seq_lengths_kv", "actual_seq_kvlen"))
         if lengths is None:
             raise CaptureError(f"{call.where}: actual_seq_lengths_kv was not captured")
-        q = {"BSH": lambda: query.reshape(query.shape[0], heads, -1), "BNSD": lambda: query[:, :, 0], "BSND": lambda: query[:, 0]}.get(layout, lambda: query)()
+        q = {"BSH": lambda: query.reshape(query.shape[0], heads, -1), "BNSD": lambda: query[:, :, 0], "BSND": lambda: query[:, 0]}.get(
+            layout, lambda: query
+        )()
         if query.numel() != q.numel():
             raise CaptureError(f"{call.where}: paged attention over more than one query token of a request is not replayed here")
         if keys.dim() == 3:
@@ -283,7 +286,12 @@ def _moe_gating(call: Call) -> Captured:
 
 def _cache_write(call: Call) -> Captured:
     """_npu_reshape_and_cache(key, value, key_cache!, value_cache!, slot_indices); what was written shows in the next call only."""
-    names = {"key": call.tensor(0, "key"), "value": call.tensor(1, "value"), "key_cache": call.tensor(2, "key_cache"), "value_cache": call.tensor(3, "value_cache")}
+    names = {
+        "key": call.tensor(0, "key"),
+        "value": call.tensor(1, "value"),
+        "key_cache": call.tensor(2, "key_cache"),
+        "value_cache": call.tensor(3, "value_cache"),
+    }
     names["slot_mapping"] = call.tensor(4, "slot_indices", "slot_mapping").int()
     out = {"key_cache": call.outputs[0], "value_cache": call.outputs[1]} if len(call.outputs) > 1 else {}
     return Captured(Case("cache_write", names), out)

@@ -10,7 +10,8 @@ KERNELS = {
 }  # fmt: skip
 """Operator in its one spelling -> kernel."""
 ALIASES = {
-    "rotarymul": "rotary", "rotarypositionembedding": "rotary", "rotarypositionembeddingv2": "rotary", "rope": "atbrope", "rotaryembedding": "ropecache",
+    "rotarymul": "rotary", "rotarypositionembedding": "rotary", "rotarypositionembeddingv2": "rotary", "rope": "atbrope",
+    "rotaryembedding": "ropecache",
     "fusedinferattentionscorev2": "fusedinferattentionscore", "fusedinferattentionscorev3": "fusedinferattentionscore", "matmulv2": "matmul",
     "matmulv3": "matmul", "linear": "matmul", "mm": "matmul", "moegatingtopkv2": "moegatingtopk", "scatterpakvcache": "reshapeandcache",
 }  # fmt: skip

@@ -82,8 +82,7 @@ def _adump(capture: Capture, path: str, kernel: str, params: Mapping[str, Any], 
     used = [n for n, one in enumerate(dump.inputs) if one.role in ("", "input", "general")]
     inputs = [dump.tensor(f"input.{n}", str(params.get("dtype", "")) if n == used[0] else "") for n in used]
     outputs = [] if capture.partial or dump.exception else [dump.tensor(f"output.{n}") for n in range(len(dump.outputs))]
-    captured = kernel_case(Call(name, inputs, {**dump.attributes, **params}, outputs, capture.root))
-    return captured
+    return kernel_case(Call(name, inputs, {**dump.attributes, **params}, outputs, capture.root))
 
 
 DEFAULT = {

@@ -88,7 +88,9 @@ def _pt(path: str) -> Tensor:
     except Exception as error:
         first = " ".join(str(error).split())[:300]
         if "weights_only" in first or "Unsupported" in first or "GLOBAL" in first:
-            reason = "it holds more than plain tensors, and reading that would run code out of the file; save single tensors with torch.save(t.cpu(), ...)"
+            reason = (
+                "it holds more than plain tensors, and reading that would run code out of the file; save single tensors with torch.save(t.cpu(), ...)"
+            )
         else:
             reason = first
         raise CaptureError(f"{path!a} is refused: {reason}") from error

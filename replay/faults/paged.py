@@ -49,7 +49,12 @@ def _tables(case: Case, slots: Slots) -> Iterator[Fault]:
 
     for by in SHIFTS:
         if by % slots.blocks:
-            yield Fault("table-shift", {"by": by}, _all(case, slots, lambda r, by=by: (slots.true(r) + by * slots.block) % size), prior=1.0 if abs(by) == 1 else 0.8)  # fmt: skip
+            yield Fault(
+                "table-shift",
+                {"by": by},
+                _all(case, slots, lambda r, by=by: (slots.true(r) + by * slots.block) % size),
+                prior=1.0 if abs(by) == 1 else 0.8,
+            )
     for by in (-1, 1, -2, 2):
         yield Fault("table-roll", {"by": by}, _all(case, slots, lambda r, by=by: _rolled(case, slots, r, by)), prior=0.9 if by == -1 else 0.7)
     for by in range(1, min(requests, 5)):
@@ -168,9 +173,7 @@ def _fits(candidates: Tensor, observed: Tensor) -> Tensor:
     return ((candidates - observed.to(F64)[:, None]).square().mean(-1) / size[:, None]).mean(0).sqrt()
 
 
-def _replaced(
-    case: Case, slots: Slots, request: int, observed: Tensor, sums: tuple[Tensor, Tensor], limit: float
-) -> tuple[str, int, int] | None:
+def _replaced(case: Case, slots: Slots, request: int, observed: Tensor, sums: tuple[Tensor, Tensor], limit: float) -> tuple[str, int, int] | None:
     """Kind, logical block, and physical block (of the replacement, counted on through the earlier cache) that explain a request."""
     blocks, length = blocks_of(case, request).clamp(0, slots.blocks - 1), int(case["context_lens"][request])
     tail = length - (len(blocks) - 1) * slots.block
@@ -277,6 +280,7 @@ def _accumulated(case: Case, accumulate: torch.dtype, tile: int) -> Tensor:
 def _layouts(case: Case, slots: Slots) -> Iterator[Fault]:
     keys, values = case["key_cache"], case.get("value_cache")
     if keys.shape[2] > 1 and keys.shape[1] > 1:
+
         def predict() -> Tensor:
             other = Slots(case, _as_bnsd(keys), None if values is None else _as_bnsd(values))
             return torch.stack([other.attend(r, other.true(r), case.number("scale")) for r in range(len(case["query"]))])

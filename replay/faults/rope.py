@@ -80,7 +80,12 @@ def _positions(case: Case, observed: Tensor | None) -> Iterator[Fault]:
         yield moved("position-dtype", {"dtype": label}, true.to(dtype).to(F64), 0.9)
     for factor in FACTORS:
         scaled = true.to(F64) / factor
-        yield Fault("position-scale", {"factor": factor}, _turned(case, lambda scaled=scaled: rope.table(scaled, rope.frequencies(case), rope.magnitude(case))), prior=0.4)  # fmt: skip
+        yield Fault(
+            "position-scale",
+            {"factor": factor},
+            _turned(case, lambda scaled=scaled: rope.table(scaled, rope.frequencies(case), rope.magnitude(case))),
+            prior=0.4,
+        )
 
 
 def _usual(case: Case) -> Iterator[tuple[str, int]]:
@@ -227,6 +232,11 @@ def _pairs(case: Case) -> Iterator[Fault]:
     for other in rope.MODES:
         if other != mode:
             yield Fault("pairs", {"mode": other}, _turned(case, lambda: rope.true_table(case), other))
+    cos = case.get("cos")
+    if cos is not None and cos.shape[-1] == dim:
+        for other in ("half", "interleave"):
+            if other != mode:
+                yield Fault("pairs", {"mode": other, "table": "as given"}, lambda other=other: _by_column(case, other), prior=0.9)
     for columns in sorted({*range(16, dim, 16), *range(8, dim, 8)}):
         yield Fault("columns-cut", {"rotated": columns}, _turned(case, lambda: rope.true_table(case), None, columns), prior=0.9)
     if dim != case["x"].shape[-1]:
@@ -234,6 +244,18 @@ def _pairs(case: Case) -> Iterator[Fault]:
     yield Fault("half-not-written", {"half": "second"}, lambda: _unwritten(case, dim // 2, dim))
     yield Fault("half-not-written", {"half": "first"}, lambda: _unwritten(case, 0, dim // 2))
     yield Fault("not-rotated", {}, lambda: case["x"].to(F64))
+
+
+def _by_column(case: Case, mode: str) -> Tensor:
+    """Every column times the cosine at its own column, plus its partner times the sine there: pairs taken the other way, the table not."""
+    dim = rope.rotary_dim(case)
+    x, cos, sin = case["x"].to(F64), case["cos"].to(F64)[:, None, :], case["sin"].to(F64)[:, None, :]
+    turned, rest = x[..., :dim], x[..., dim:]
+    if mode == "interleave":
+        partner = torch.stack([-turned[..., 1::2], turned[..., 0::2]], -1).flatten(-2)
+    else:
+        partner = torch.cat([-turned[..., dim // 2 :], turned[..., : dim // 2]], -1)
+    return torch.cat([turned * cos + partner * sin, rest], -1)
 
 
 def _unwritten(case: Case, first: int, last: int) -> Tensor:

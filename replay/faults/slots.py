@@ -76,9 +76,7 @@ class Slots:
         slots = table[(tokens // block).clamp(max=len(table) - 1)] * block + tokens % block
         return slots.clamp(0, self.blocks * self.block - 1)
 
-    def attend(
-        self, request: int, slots: Tensor, scale: float, columns: int | None = None, cut_values: bool = False, modulo: bool = False
-    ) -> Tensor:
+    def attend(self, request: int, slots: Tensor, scale: float, columns: int | None = None, cut_values: bool = False, modulo: bool = False) -> Tensor:
         """Attention of one request over these slots, [heads, v_dim], float64."""
         logits = self.logits(request, columns, modulo)[:, slots] * scale
         weights = torch.exp(logits - logits.amax(-1, keepdim=True))

@@ -124,7 +124,13 @@ class CacheWrite(Kernel):
 
     def sizes(self, case: Case) -> dict[str, int]:
         cache = case["key_cache"]
-        return {"tokens": case["key"].shape[0], "blocks": cache.shape[0], "block_size": cache.shape[1], "heads": cache.shape[2], "head_dim": cache.shape[3]}
+        return {
+            "tokens": case["key"].shape[0],
+            "blocks": cache.shape[0],
+            "block_size": cache.shape[1],
+            "heads": cache.shape[2],
+            "head_dim": cache.shape[3],
+        }
 
 
 def _faults(case: Case) -> Iterator[Fault]:

@@ -136,7 +136,9 @@ def _faults(case: Case) -> Iterator[Fault]:
             yield Fault("k-cut", {"columns": cut}, lambda cut=cut: _product(x[:, :-cut], weight[:, :-cut], experts))
     for dtype in (torch.float16, torch.bfloat16):
         for tile in (32, 64, 128):
-            yield Fault("accumulation", {"dtype": name_of(dtype), "tile": tile}, lambda d=dtype, t=tile: _narrow(x, weight, experts, d, t), precision=True)
+            yield Fault(
+                "accumulation", {"dtype": name_of(dtype), "tile": tile}, lambda d=dtype, t=tile: _narrow(x, weight, experts, d, t), precision=True
+            )
 
 
 def _narrow(x: Tensor, weight: Tensor, experts: Tensor, accumulate: torch.dtype, tile: int) -> Tensor:

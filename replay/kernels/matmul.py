@@ -119,7 +119,16 @@ def _faults(case: Case, observed: Tensor | None, expected: Tensor) -> Iterator[F
     def without(cut: int) -> Tensor:
         return expected - x[:, columns - cut :] @ weight[columns - cut :]
 
-    for cut in dict.fromkeys([*_end_read_back(x, weight, expected, observed), *(8 * 2**n for n in range(10)), columns - 65535, columns - 65536, columns % 64, columns % 256]):  # fmt: skip
+    for cut in dict.fromkeys(
+        [
+            *_end_read_back(x, weight, expected, observed),
+            *(8 * 2**n for n in range(10)),
+            columns - 65535,
+            columns - 65536,
+            columns % 64,
+            columns % 256,
+        ]
+    ):
         if 0 < cut < columns:
             yield Fault("k-cut", {"columns": cut}, lambda cut=cut: without(cut), prior=1.0 if cut % 16 == 0 else 0.9)
     if bias is not None:

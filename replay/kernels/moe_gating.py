@@ -79,7 +79,12 @@ class MoeGating(Kernel):
 
     def check(self, case: Case) -> Case:
         case = super().check(case)
-        experts, k, groups, top = shaped(case, "logits", "tokens experts").shape[1], case.integer("k"), case.integer("groups"), case.integer("top_groups")
+        experts, k, groups, top = (
+            shaped(case, "logits", "tokens experts").shape[1],
+            case.integer("k"),
+            case.integer("groups"),
+            case.integer("top_groups"),
+        )
         if case.text("scoring") not in ("softmax", "sigmoid") or case.text("group_score") not in ("max", "top2sum"):
             raise SpecError("moe_gating: scoring must be softmax or sigmoid, group_score max or top2sum")
         if groups < 1 or experts % groups or not 1 <= top <= groups or not 1 <= k <= experts // groups * top:
@@ -99,7 +104,8 @@ class MoeGating(Kernel):
         if deep:
             tensors["bias"] = (0.1 * randoms.normal(experts)).to(dtype)
         params: dict[str, Value] = {
-            "k": size(sizes, "k", min(8, experts)), "scoring": scoring, "groups": groups, "top_groups": size(sizes, "top_groups", max(1, groups // 2)),
+            "k": size(sizes, "k", min(8, experts)), "scoring": scoring, "groups": groups,
+            "top_groups": size(sizes, "top_groups", max(1, groups // 2)),
             "group_score": str(sizes.get("group_score", "top2sum" if deep else "max")), "renormalise": bool(sizes.get("renormalise", deep)),
             "routed_scaling": float(sizes.get("routed_scaling", 2.5 if deep else 1.0)),
         }  # fmt: skip
@@ -146,7 +152,9 @@ class MoeGating(Kernel):
             raise SpecError(f"moe_gating: the outputs are to be named weights and indices; found {', '.join(outputs) or 'none'}")
         weights, indices, experts = outputs["weights"].to(F64), outputs["indices"].long(), case["logits"].shape[1]
         if weights.shape != indices.shape or weights.dim() != 2 or weights.shape[0] != case["logits"].shape[0]:
-            raise SpecError(f"moe_gating: weights {list(weights.shape)} and indices {list(indices.shape)} do not go with {list(case['logits'].shape)}")
+            raise SpecError(
+                f"moe_gating: weights {list(weights.shape)} and indices {list(indices.shape)} do not go with {list(case['logits'].shape)}"
+            )
         wild = (indices < 0) | (indices >= experts)
         out = torch.zeros(weights.shape[0], experts, dtype=F64).scatter_add(-1, indices.clamp(0, experts - 1), weights)
         out[wild.any(-1)] = float("nan")  # an expert that does not exist makes the row worthless

@@ -28,7 +28,7 @@ def rows_of(case: Case) -> Tensor:
 
 def offset(case: Case) -> int:
     """How far the diagonal of a mask aligned to the bottom right lies beyond that of one aligned to the top left."""
-    return case["key"].shape[0] - (case.integer("query_length", 0) or case["query"].shape[0])
+    return int(case["key"].shape[0]) - (case.integer("query_length", 0) or case["query"].shape[0])
 
 
 def hidden(case: Case, mask: str | None = None, shift: int = 0, window: int | None = None) -> Tensor:
@@ -73,7 +73,11 @@ class PrefillAttention(Kernel):
         if "mask" not in case.params and "attention_mask" in case.tensors:
             case = case.having(None, mask="given")
         case = super().check(case)
-        q, k, v = shaped(case, "query", "tokens heads head_dim"), shaped(case, "key", "keys kv_heads head_dim"), shaped(case, "value", "keys kv_heads v_dim")
+        q, k, v = (
+            shaped(case, "query", "tokens heads head_dim"),
+            shaped(case, "key", "keys kv_heads head_dim"),
+            shaped(case, "value", "keys kv_heads v_dim"),
+        )
         if q.shape[-1] != k.shape[-1] or k.shape[:2] != v.shape[:2] or q.shape[1] % max(1, k.shape[1]):
             raise SpecError(f"prefill_attention: query {list(q.shape)}, key {list(k.shape)} and value {list(v.shape)} do not go together")
         if case.text("mask") not in (*MASKS, "given"):
@@ -134,7 +138,8 @@ class PrefillAttention(Kernel):
         worst = errors.mean(-1).argsort(descending=True)[: count // 4]
         rows = torch.cat([torch.linspace(0, tokens - 1, count - len(worst)).long(), worst]).unique()
         parts: dict[str, Tensor | None] = {
-            "query": case["query"][rows][:, columns], "key": case["key"][:, chosen], "value": case["value"][:, chosen], "query_rows": rows_of(case)[rows],
+            "query": case["query"][rows][:, columns], "key": case["key"][:, chosen], "value": case["value"][:, chosen],
+            "query_rows": rows_of(case)[rows],
         }  # fmt: skip
         length = case.integer("query_length", 0) or tokens
         return Sample(case.having(parts, query_length=length), lambda out: out[rows][:, columns])
@@ -151,7 +156,8 @@ class PrefillAttention(Kernel):
             "Q_N": q.shape[1], "Nq": q.shape[1], "N": q.shape[1], "KV_N": k.shape[1], "num_heads": q.shape[1], "num_key_value_heads": k.shape[1],
             "num_kv_heads": k.shape[1], "Q_S": q.shape[0], "KV_S": k.shape[0], "S": k.shape[0], "B": 1, "T": q.shape[0], "itemsize": q.element_size(),
             "has_mask": case.text("mask") != "none", "paged": False, "is_mla": False, "scale": case.number("scale"), "kv_itemsize": k.element_size(),
-            "sparse_mode": {"top-left": 2, "bottom-right": 3}.get(case.text("mask"), 0), "mask_rows": 0 if mask is None else mask.numel() // k.shape[0],
+            "sparse_mode": {"top-left": 2, "bottom-right": 3}.get(case.text("mask"), 0),
+            "mask_rows": 0 if mask is None else mask.numel() // k.shape[0],
         }  # fmt: skip
 
     def sizes(self, case: Case) -> dict[str, int]:

@@ -38,7 +38,7 @@ class RmsNorm(Kernel):
 
     def check(self, case: Case) -> Case:
         if case["x"].dim() > 2:
-            flat = {name: case[name].flatten(0, -2) for name in ("x", "residual") if name in case.tensors}
+            flat: dict[str, Tensor | None] = {name: case[name].flatten(0, -2) for name in ("x", "residual") if name in case.tensors}
             case = case.having(flat)
         case = super().check(case)
         x, gamma = shaped(case, "x", "rows columns"), shaped(case, "gamma", "columns")
@@ -102,7 +102,8 @@ class RmsNorm(Kernel):
         x, gamma = case["x"], case["gamma"]
         finite = bool(torch.isfinite(x).all())
         return {
-            "D": x.shape[-1], "itemsize": x.element_size(), "dtype": name_of(x.dtype), "x_dtype": name_of(x.dtype), "gamma_dtype": name_of(gamma.dtype),
+            "D": x.shape[-1], "itemsize": x.element_size(), "dtype": name_of(x.dtype), "x_dtype": name_of(x.dtype),
+            "gamma_dtype": name_of(gamma.dtype),
             "gamma_defined": True, "has_inf": bool(torch.isinf(x).any()) if not finite else False, "has_nan": bool(torch.isnan(x).any()),
         }  # fmt: skip
 

@@ -70,7 +70,9 @@ class TopK(Kernel):
             raise SpecError(f"topk: the outputs are to be named values and indices; found {', '.join(outputs) or 'none'}")
         values, indices, x = outputs["values"].flatten(0, -2), outputs["indices"].long().flatten(0, -2), case["x"]
         if values.shape != indices.shape or values.shape != (x.shape[0], case.integer("k")):
-            raise SpecError(f"topk: values {list(values.shape)} and indices {list(indices.shape)} are expected to be [{x.shape[0]}, {case.integer('k')}]")
+            raise SpecError(
+                f"topk: values {list(values.shape)} and indices {list(indices.shape)} are expected to be [{x.shape[0]}, {case.integer('k')}]"
+            )
         true = _chosen(x, case.integer("k"))
         inside = (indices >= 0) & (indices < x.shape[1])
         equal = inside & (x.gather(1, indices.clamp(0, x.shape[1] - 1)) == x.gather(1, true))
@@ -117,7 +119,9 @@ def _faults(case: Case, observed: Tensor | None) -> Iterator[Fault]:
         yield Fault("index-dtype", {"dtype": name_of(dtype)}, lambda dtype=dtype: moved(lambda i: _narrow(i, dtype, columns)))
     for by in (1, -1):
         yield Fault("index-shift", {"by": by}, lambda by=by: moved(lambda i: i + by))
-    for end in dict.fromkeys([*_end_read_back(observed, columns), *(1 << b for b in range(8, 20)), 65535, columns - columns % 4096, columns - 16, columns - 1]):
+    for end in dict.fromkeys(
+        [*_end_read_back(observed, columns), *(1 << b for b in range(8, 20)), 65535, columns - columns % 4096, columns - 16, columns - 1]
+    ):
         if k <= end < columns:
             yield Fault("range-cut", {"columns": end}, lambda end=end: _of(x[:, :end], k), prior=1.0 if end in (65535, 65536) else 0.8)
     yield Fault("smallest", {}, lambda: _of(x, k, False))
