@@ -169,7 +169,7 @@ def _settle_clean(verdict: Verdict, judgement: _Judgement, suspect: Suspect | No
     shown: list[Words] = []
     hidden: list[Words] = []
     for one in wanted:
-        fault = _meant(faults, one)
+        fault = judgement.kernel.suspected(judgement.case, one.name, one.params) or _meant(faults, one)
         visible = fault is not None and judgement.to_expected(fault) > VISIBLE
         words = title(one.name, fault.params if fault is not None else one.params)
         (shown if visible else hidden).append(words)
@@ -210,11 +210,10 @@ def _list(words: list[Words], lang: str) -> str:
 
 def _settle_wrong(verdict: Verdict, judgement: _Judgement, suspect: Suspect | None) -> None:
     rows = _nan_rows(judgement)
-    if rows is not None:
-        faults = [rows, *judgement.faults()]
-    else:
-        faults = judgement.faults()
-    scored = [(judgement.to_observed(fault), fault) for fault in faults]
+    faults = judgement.faults() if rows is None else [rows, *judgement.faults()]
+    scored = [(judgement.to_observed(fault), fault) for fault in faults if not fault.precision]
+    if judgement.near <= NARROW_SUMS and min((score for score, _ in scored), default=CLEAN + 1) > CLEAN:
+        scored += [(judgement.to_observed(fault), fault) for fault in faults if fault.precision]  # they cost most, and are small
     fits = _fits(scored)
     if fits and len({fault.name for _, fault in fits}) <= FEW:
         verdict.faults = [FaultFit(f.name, _plain(f.params), _short(score), title(f.name, f.params)) for score, f in fits]
@@ -258,7 +257,7 @@ def _fits(scored: list[tuple[float, Fault]]) -> list[tuple[float, Fault]]:
 def _nan_rows(judgement: _Judgement) -> Fault | None:
     """Rows that are not finite, the others being right."""
     bad = ~torch.isfinite(judgement.observed).flatten(0, -2).all(-1)
-    if not bool(bad.any()) or bool(bad.all()) or not judgement.observed.is_floating_point():
+    if not bool(bad.any()) or not judgement.observed.is_floating_point():
         return None
     numbers = bad.nonzero().flatten()
     broken = judgement.expected.clone()

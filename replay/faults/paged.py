@@ -6,7 +6,7 @@ length and every replacement cheap to try."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -80,23 +80,45 @@ def _rolled(case: Case, slots: Slots, request: int, by: int) -> Tensor:
 # ---------------------------------------------------------------- lengths
 
 
+def wanted_lengths(case: Case, name: str, value: int) -> Tensor:
+    """Context lengths as a fault of them has them."""
+    lengths, block = case["context_lens"].long(), case["key_cache"].shape[1]
+    if name == "tail-not-masked":
+        wanted = (lengths + block - 1) // block * block
+    elif name == "tail-dropped":
+        wanted = lengths // block * block
+    elif name == "context-shift":
+        wanted = lengths + value
+    elif name == "context-clamp":
+        wanted = lengths.clamp(max=value)
+    else:
+        wanted = torch.where(lengths >= value, lengths % value, lengths)
+    return wanted.clamp(min=1, max=case["block_table"].shape[1] * block)
+
+
+KEYS = {"context-shift": "by", "context-clamp": "limit", "context-wrap": "modulus"}
+"""Faults of the context length, and the name of their parameter."""
+
+
+def shortened(case: Case, slots: Slots, name: str, value: int = 0, prior: float = 1.0) -> Fault | None:
+    """A fault of the context length at one value of its parameter; None where it changes nothing."""
+    wanted = wanted_lengths(case, name, value)
+    if torch.equal(wanted, case["context_lens"].long()):
+        return None
+    params: dict[str, Value] = {KEYS[name]: value} if name in KEYS else {}
+    return Fault(name, params, _all(case, slots, lambda r: slots.true(r, length=int(wanted[r]))), prior=prior)
+
+
 def _lengths(case: Case, slots: Slots) -> Iterator[Fault]:
     lengths, block = case["context_lens"].long(), slots.block
-    room = case["block_table"].shape[1] * block
-
-    def read(name: str, params: dict[str, Value], wanted: Tensor, prior: float) -> Iterator[Fault]:
-        wanted = wanted.clamp(min=1, max=room)
-        if not torch.equal(wanted, lengths):
-            yield Fault(name, params, _all(case, slots, lambda r: slots.true(r, length=int(wanted[r]))), prior=prior)
-
-    yield from read("tail-not-masked", {}, (lengths + block - 1) // block * block, 1.0)
-    yield from read("tail-dropped", {}, lengths // block * block, 1.0)
-    for by in SHIFTS:
-        yield from read("context-shift", {"by": by}, lengths + by, 1.0 if by == -1 else 0.8)
-    for limit in sorted({block, *(1 << bits for bits in range(6, 21)), *((1 << bits) - 1 for bits in range(15, 18))}):
-        yield from read("context-clamp", {"limit": limit}, lengths.clamp(max=limit), 0.9 if limit in (block, 65535, 65536) else 0.7)
-    for modulus in (65536, 32768):
-        yield from read("context-wrap", {"modulus": modulus}, torch.where(lengths >= modulus, lengths % modulus, lengths), 1.0)
+    tried = [("tail-not-masked", 0, 1.0), ("tail-dropped", 0, 1.0)]
+    tried += [("context-shift", by, 1.0 if by == -1 else 0.8) for by in SHIFTS]
+    limits = sorted({block, *(1 << bits for bits in range(6, 21)), *((1 << bits) - 1 for bits in range(15, 18))})
+    tried += [("context-clamp", limit, 0.9 if limit in (block, 65535, 65536) else 0.7) for limit in limits]
+    tried += [("context-wrap", modulus, 1.0) for modulus in (65536, 32768)]
+    for name, value, prior in tried:
+        if (fault := shortened(case, slots, name, value, prior)) is not None:
+            yield fault
     for size in (128, 256, 512, 1024, 2048, 4096, 8192):
         if size < int(lengths.max()):
             yield Fault("window", {"tokens": size}, _all(case, slots, lambda r, size=size: slots.true(r)[-size:]), prior=0.7)
@@ -134,22 +156,22 @@ def _read_back(case: Case, slots: Slots, observed: Tensor) -> Iterator[Fault]:
 
 def _length_models(case: Case, slots: Slots, found: dict[int, int]) -> Iterator[Fault]:
     true = case["context_lens"].long()
-    differences, values = {n - int(true[r]) for r, n in found.items()}, set(found.values())
-    if len(values) == 1:
-        limit = values.pop()
-        yield Fault("context-clamp", {"limit": limit}, _all(case, slots, lambda r: slots.true(r, length=min(limit, int(true[r])))), prior=0.7)
-    if len(differences) == 1 and len(found) == len(true):
-        by = differences.pop()
-        yield Fault("context-shift", {"by": by}, _all(case, slots, lambda r: slots.true(r, length=max(1, int(true[r]) + by))), prior=0.6)
+    values = set(found.values())
+    if len(values) == 1 and (fault := shortened(case, slots, "context-clamp", values.pop(), 0.7)) is not None:
+        yield fault
+    # a shift ends at the first token and at the end of the table, so that not all requests need show the same
+    for by in sorted({n - int(true[r]) for r, n in found.items()}, key=abs, reverse=True)[:3]:
+        if (fault := shortened(case, slots, "context-shift", by, 0.6)) is not None:
+            yield fault
 
 
 def _length(case: Case, slots: Slots, request: int, observed: Tensor, sums: tuple[Tensor, Tensor]) -> tuple[int, float]:
     """The length of context that fits best, and its error: first by whole blocks, then token by token around the best block."""
-    blocks = blocks_of(case, request).clamp(0, slots.blocks - 1)
+    blocks = case["block_table"][request].long().clamp(0, slots.blocks - 1)
     total, out = sums[0][:, blocks].cumsum(1), sums[1][:, blocks].cumsum(1)
     error = _fits(out / total[..., None].clamp(min=1e-300), observed)
     near = int(error.argmin())
-    best = (min(int(case["context_lens"][request]), (near + 1) * slots.block), float(error[near]))
+    best = ((near + 1) * slots.block, float(error[near]))
     scale = case.number("scale")
     logits = slots.logits(request).to(F64) * scale
     highest = logits[:, : slots.zero].amax(-1, keepdim=True)
@@ -207,6 +229,30 @@ def _replaced(case: Case, slots: Slots, request: int, observed: Tensor, sums: tu
     if at >= len(everything):
         return ("block-unwritten" if at == len(everything) else "block-missing"), number, 0
     return ("block-stale" if at == int(blocks[number]) + slots.blocks else "block-replaced"), number, at
+
+
+def suspected(case: Case, name: str, params: Mapping[str, Value]) -> Fault | None:
+    """A fault of lengths, tables or single blocks at the parameters that are suspected; None for what is not one of these."""
+    slots = Slots(case)
+    value = params.get(KEYS.get(name, ""))
+    if name in KEYS and isinstance(value, int):
+        return shortened(case, slots, name, value)
+    request, block = params.get("request"), params.get("block")
+    if name not in ("block-stale", "block-missing", "block-unwritten", "block-replaced") or not isinstance(request, int) or not isinstance(block, int):
+        return None
+    if not 0 <= request < len(case["query"]) or not 0 <= block < len(blocks_of(case, request)):
+        return None
+    physical = int(blocks_of(case, request)[block])
+    if name == "block-stale":
+        if not slots.previous:
+            return None
+        physical += slots.blocks
+    elif name == "block-replaced":
+        by = params.get("by")
+        if not isinstance(by, int) or not 0 <= by < slots.blocks:
+            return None
+        physical = by
+    return _replacement(case, slots, name, {request: (name, block, physical)})
 
 
 def _replacement(case: Case, slots: Slots, kind: str, found: dict[int, tuple[str, int, int]]) -> Fault:

@@ -52,40 +52,41 @@ def _turned(case: Case, cos_sin: Callable[[], tuple[Tensor, Tensor]], mode: str 
 # ---------------------------------------------------------------- positions
 
 
+KEYS = {"position-wrap": "modulus", "position-wrap-signed": "modulus", "position-clamp": "limit", "position-shift": "by"}
+"""Faults of positions, and the name of their parameter."""
+
+
+def moved(case: Case, name: str, value: int) -> Fault | None:
+    """A fault of positions at one value of its parameter; None where it changes nothing."""
+    true = case["positions"].long()
+    if name == "position-wrap":
+        positions = true % value
+    elif name == "position-wrap-signed":
+        positions = (true + value // 2) % value - value // 2
+    elif name == "position-clamp":
+        positions = true.clamp(max=value)
+    else:
+        positions = true + value
+    if torch.equal(positions, true):
+        return None
+    # what wraps at 2^16 or 2^15, or is off by one, is seen in the field; of equal fits it stands first
+    usual = value in (65536, 65535, 32768, 32767, 1, -1)
+    return Fault(name, {KEYS[name]: value}, _turned(case, lambda: rope.at(case, positions)), prior=1.0 if usual else 0.5)
+
+
 def _positions(case: Case, observed: Tensor | None) -> Iterator[Fault]:
     true = case["positions"].long()
-
-    def moved(name: str, params: dict[str, Value], positions: Tensor, prior: float = 1.0) -> Fault:
-        return Fault(name, params, _turned(case, lambda: rope.at(case, positions)), prior=prior)
-
-    seen: set[tuple[str, int]] = set()
-    for name, value in [*_read_back(case, observed), *_usual(case)]:
-        if (name, value) in seen:
-            continue
-        seen.add((name, value))
-        if name == "position-wrap":
-            positions, key = true % value, "modulus"
-        elif name == "position-wrap-signed":
-            positions, key = (true + value // 2) % value - value // 2, "modulus"
-        elif name == "position-clamp":
-            positions, key = true.clamp(max=value), "limit"
-        else:
-            positions, key = true + value, "by"
-        if not torch.equal(positions, true):
-            # what wraps at 2^16 or 2^15, or is off by one, is seen in the field; of equal fits it stands first
-            usual = value in (65536, 65535, 32768, 32767, 1, -1)
-            yield moved(name, {key: value}, positions, 1.0 if usual else 0.5)
+    for name, value in dict.fromkeys([*_read_back(case, observed), *_usual(case)]):
+        if (fault := moved(case, name, value)) is not None:
+            yield fault
     for dtype in NARROW:
+        low = true.to(dtype).to(F64)
         label = str(dtype).removeprefix("torch.")
-        yield moved("position-dtype", {"dtype": label}, true.to(dtype).to(F64), 0.9)
+        yield Fault("position-dtype", {"dtype": label}, _turned(case, lambda low=low: rope.at(case, low)), prior=0.9)
     for factor in FACTORS:
         scaled = true.to(F64) / factor
-        yield Fault(
-            "position-scale",
-            {"factor": factor},
-            _turned(case, lambda scaled=scaled: rope.table(scaled, rope.frequencies(case), rope.magnitude(case))),
-            prior=0.4,
-        )
+        turned = _turned(case, lambda scaled=scaled: rope.table(scaled, rope.frequencies(case), rope.magnitude(case)))
+        yield Fault("position-scale", {"factor": factor}, turned, prior=0.4)
 
 
 def _usual(case: Case) -> Iterator[tuple[str, int]]:

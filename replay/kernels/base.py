@@ -105,6 +105,10 @@ class Kernel:
         """Fault models to compare with `observed`, unknown parameters on a grid or found out of it."""
         raise NotImplementedError
 
+    def suspected(self, case: Case, name: str, params: Mapping[str, Value]) -> Fault | None:
+        """The model of a suspected fault at the parameter that is suspected, where that need not be on the grid; None: only the grid has it."""
+        return None
+
     def places(self, case: Case) -> Tensor:
         """Place on `axis` of each row of the output, int64, shaped like the rows."""
         raise NotImplementedError

@@ -192,6 +192,11 @@ class PagedAttention(Kernel):
 
         return paged.grid(case, observed)
 
+    def suspected(self, case: Case, name: str, params: Mapping[str, Value]) -> Fault | None:
+        from replay.faults import paged
+
+        return paged.suspected(case, name, params)
+
     def facts(self, case: Case) -> dict[str, Value]:
         keys, query, lengths = case["key_cache"], case["query"], case["context_lens"]
         used = torch.cat([blocks_of(case, request) for request in range(query.shape[0])])

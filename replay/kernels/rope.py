@@ -248,6 +248,14 @@ class Rope(Kernel):
 
         return rope.grid(case, observed)
 
+    def suspected(self, case: Case, name: str, params: Mapping[str, Value]) -> Fault | None:
+        from replay.faults import rope
+
+        value = params.get(rope.KEYS.get(name, ""))
+        if case.get("positions") is None or not isinstance(value, int) or (value < 1 and name != "position-shift"):
+            return None
+        return rope.moved(case, name, value)
+
     def facts(self, case: Case) -> dict[str, Value]:
         x, dim = case["x"], rotary_dim(case)
         facts: dict[str, Value] = {
