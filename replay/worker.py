@@ -10,6 +10,7 @@ import sys
 import time
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def main(folder):

@@ -26,6 +26,8 @@ FACTORS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0, 10.0, 16.0, 32.0, 40.0, 64.0)
 READ_ROWS = 40
 """Rows whose effective position is read back."""
 CHUNK = 1 << 15
+GOOD = 0.99
+"""Agreement of all pairs from which a position counts as read; 1 is perfect."""
 
 
 def grid(case: Case, observed: Tensor | None) -> list[Fault]:
@@ -143,8 +145,10 @@ def effective_positions(case: Case, observed: Tensor) -> tuple[Tensor, Tensor]:
     inv = rope.frequencies(case)
     top = int(positions.max()) + 16
     best, where = torch.full((len(rows),), -2.0), torch.zeros(len(rows), dtype=torch.int64)
-    # a device that reads past its table gives no position: so no search beyond what the case holds
-    for start in range(-min(top, 1 << 19), top, CHUNK):
+    # a device that reads past its table gives no position: so no search beyond what the case holds; below zero only where nothing else fits
+    for start in (*range(0, top, CHUNK), *range(-min(top, 1 << 19), 0, CHUNK)):
+        if start < 0 and bool((best > GOOD).all()):
+            break
         tried = torch.arange(start, min(start + CHUNK, top))
         angle = tried.to(torch.float32)[:, None] * inv
         fit = (turn.real @ torch.cos(angle).T + turn.imag @ torch.sin(angle).T) / inv.numel()
@@ -152,7 +156,7 @@ def effective_positions(case: Case, observed: Tensor) -> tuple[Tensor, Tensor]:
         better = value > best
         best = torch.where(better, value, best)
         where = torch.where(better, tried[index], where)
-    good = best > 0.99
+    good = best > GOOD
     return positions[rows][good], where[good]
 
 

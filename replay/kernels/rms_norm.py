@@ -37,7 +37,7 @@ class RmsNorm(Kernel):
     params = (Argument("eps", "added to the mean of the squares", 1e-6),)
 
     def check(self, case: Case) -> Case:
-        if case["x"].dim() > 2:
+        if "x" in case.tensors and case["x"].dim() > 2:
             flat: dict[str, Tensor | None] = {name: case[name].flatten(0, -2) for name in ("x", "residual") if name in case.tensors}
             case = case.having(flat)
         case = super().check(case)
