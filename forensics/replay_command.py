@@ -33,7 +33,7 @@ for _command in commands.app.registered_commands:
 @commands.reporting
 def case_(
     case: Annotated[str, typer.Argument(metavar="CASE", help="Case folder that triage has written.")],
-    number: Annotated[int, typer.Argument(metavar="[N]", help="Number of the diagnosis. Default: the first that names a kernel.", min=1)] = 0,
+    number: Annotated[Optional[int], typer.Argument(metavar="[N]", help="Number of the diagnosis. Default: the first with a kernel.", min=1)] = None,  # noqa: UP045
     set_: Annotated[Optional[list[str]], typer.Option("--set", metavar="NAME=VALUE", help="A size or parameter. Can be repeated.")] = None,  # noqa: UP045
     backend: Backend = "auto",
     operator: Operator = "",

@@ -164,7 +164,7 @@ class _Judgement:
 
 
 def _settle_clean(verdict: Verdict, judgement: _Judgement, suspect: Suspect | None) -> None:
-    wanted = [suspect] if suspect is not None else [Suspect(name) for name in judgement.kernel.suspects]
+    wanted = [suspect] if suspect is not None else [Suspect(name, params) for name, params in judgement.kernel.suspects]
     faults = judgement.faults()
     shown: list[Words] = []
     hidden: list[Words] = []

@@ -238,7 +238,11 @@ def suspected(case: Case, name: str, params: Mapping[str, Value]) -> Fault | Non
     if name in KEYS and isinstance(value, int):
         return shortened(case, slots, name, value)
     request, block = params.get("request"), params.get("block")
-    if name not in ("block-stale", "block-missing", "block-unwritten", "block-replaced") or not isinstance(request, int) or not isinstance(block, int):
+    if (
+        name not in ("block-stale", "block-missing", "block-unwritten", "block-replaced")
+        or not isinstance(request, int)
+        or not isinstance(block, int)
+    ):
         return None
     if not 0 <= request < len(case["query"]) or not 0 <= block < len(blocks_of(case, request)):
         return None

@@ -118,9 +118,9 @@ def _read_back(case: Case, observed: Tensor | None) -> Iterator[tuple[str, int]]
     difference = (used - true)[wrong]
     if bool((difference == difference[0]).all()) and len(difference) >= 3 and bool(wrong.all()):
         yield "position-shift", int(difference[0])
-    if bool((used[wrong] == used[wrong][0]).all()) and bool((true[wrong] > used[wrong]).all()) and len(difference) >= 2:
+    if bool((used[wrong] == used[wrong][0]).all()) and bool((true[wrong] > used[wrong]).all()):
         yield "position-clamp", int(used[wrong][0])
-    if len(difference) >= 2:
+    if len(difference):
         step = math.gcd(*[int(value) for value in difference.tolist()])
         whole = [step * k for k in range(1, 1 + max(1, int(true.max()) // max(step, 1)))] if step else []
         for modulus in [m for m in whole[:64] if bool((true % m == used).all())][:2]:

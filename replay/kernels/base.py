@@ -62,7 +62,7 @@ class Kernel:
     params: ClassVar[tuple[Argument, ...]]
     operators: ClassVar[tuple[str, ...]] = ()
     """Operators of torch_npu that compute it, as the table of constraints names them."""
-    suspects: ClassVar[tuple[str, ...]] = ()
+    suspects: ClassVar[tuple[tuple[str, dict[str, int | float | str]], ...]] = ()
     """Faults that a replay without a suspect of its own must have been able to show before it says refuted."""
     axis: ClassVar[str] = "row"
 

@@ -48,7 +48,7 @@ class CacheWrite(Kernel):
     title = Words("Write into the paged KV cache", "KV cache 写入")
     source = "vLLM, reshape_and_cache"
     operators = ("_npu_reshape_and_cache",)
-    suspects = ("slot-shift", "tokens-missing")
+    suspects = (("slot-shift", {}), ("tokens-missing", {}))
     inputs = (
         Argument("key", "[tokens, heads, head_dim]", needed=True), Argument("value", "[tokens, heads, v_dim]"),
         Argument("key_cache", "before, [blocks, block_size, heads, head_dim]", needed=True), Argument("value_cache", "before"),

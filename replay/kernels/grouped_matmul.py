@@ -46,7 +46,7 @@ class GroupedMatMul(Kernel):
     title = Words("Grouped matrix product of experts", "分组矩阵乘 GroupedMatMul")
     source = "npu_grouped_matmul"
     operators = ("npu_grouped_matmul",)
-    suspects = ("group-shift",)
+    suspects = (("group-shift", {}),)
     inputs = (
         Argument("x", "[rows, K], the rows of a group together", needed=True), Argument("weight", "[experts, K, N]", needed=True),
         Argument("group_list", "[experts]", needed=True),

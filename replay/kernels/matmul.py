@@ -30,7 +30,7 @@ class MatMul(Kernel):
     title = Words("Matrix product", "矩阵乘 MatMul")
     source = "definition"
     operators = ("aclnnMatmul",)
-    suspects = ("k-cut",)
+    suspects = (("k-cut", {}),)
     inputs = (Argument("x", "[M, K]", needed=True), Argument("weight", "[K, N]", needed=True), Argument("bias", "[N]"))
     params = (Argument("transposed", "the weight is [N, K]", False),)
 

@@ -68,7 +68,7 @@ class MoeGating(Kernel):
     title = Words("Routing of a mixture of experts", "MoE 门控路由")
     source = "DeepSeek-V3 (2024)"
     operators = ("npu_moe_gating_top_k", "npu_moe_gating_top_k_softmax")
-    suspects = ("fewer-experts",)
+    suspects = (("fewer-experts", {}),)
     inputs = (Argument("logits", "[tokens, experts]", needed=True), Argument("bias", "added to the scores for the choice alone, [experts]"))
     params = (
         Argument("k", "experts of each token", 8), Argument("scoring", "softmax or sigmoid", "softmax"),

@@ -42,7 +42,7 @@ class PagedAttention(Kernel):
     title = Words("Paged attention, decode", "PagedAttention（解码）")
     source = "Kwon et al., PagedAttention (2023); DeepSeek-V2 (2024)"
     operators = ("_npu_paged_attention", "npu_fused_infer_attention_score", "npu_incre_flash_attention")
-    suspects = ("table-shift", "tail-not-masked")
+    suspects = (("table-shift", {}), ("tail-not-masked", {}))
     axis = "request"
     inputs = (
         Argument("query", "one token of each request, [requests, heads, head_dim]", needed=True),

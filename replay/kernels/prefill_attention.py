@@ -53,7 +53,7 @@ class PrefillAttention(Kernel):
     title = Words("Attention over a prompt, with masks", "Prefill 注意力（带掩码）")
     source = "Vaswani et al. (2017); sparse_mode of npu_fused_infer_attention_score"
     operators = ("npu_fused_infer_attention_score", "npu_fusion_attention")
-    suspects = ("mask-missing", "mask-shift")
+    suspects = (("mask-missing", {}), ("mask-shift", {}))
     axis = "token"
     inputs = (
         Argument("query", "[tokens, heads, head_dim]", needed=True),

@@ -29,7 +29,7 @@ class RmsNorm(Kernel):
     title = Words("RMSNorm, with or without residual", "RMSNorm（可带残差）")
     source = "Zhang and Sennrich (2019)"
     operators = ("npu_rms_norm", "npu_add_rms_norm")
-    suspects = ("eps-missing", "gamma-missing")
+    suspects = (("eps-missing", {}), ("gamma-missing", {}))
     inputs = (
         Argument("x", "[rows, columns]", needed=True), Argument("gamma", "[columns]", needed=True),
         Argument("residual", "added to x first, [rows, columns]"),

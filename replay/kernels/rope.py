@@ -130,7 +130,7 @@ class Rope(Kernel):
     title = Words("Rotary position embedding", "旋转位置编码 RoPE")
     source = "Su et al., RoFormer (2021); Peng et al., YaRN (2023)"
     operators = ("npu_rotary_mul", "npu_apply_rotary_pos_emb", "npu_interleave_rope", "_npu_rotary_embedding")
-    suspects = ("position-wrap", "position-clamp")
+    suspects = (("position-wrap", {"modulus": 65536}), ("position-clamp", {"limit": 65535}))
     axis = "position"
     inputs = (
         Argument("x", "queries or keys, [tokens, heads, head_dim]", needed=True),

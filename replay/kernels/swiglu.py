@@ -24,7 +24,7 @@ class SwiGlu(Kernel):
     title = Words("SwiGLU activation", "SwiGLU 激活")
     source = "Shazeer, GLU Variants (2020)"
     operators = ("npu_swiglu",)
-    suspects = ("halves-swapped",)
+    suspects = (("halves-swapped", {}),)
     inputs = (Argument("x", "[rows, 2 x columns]", needed=True),)
     params = ()
 

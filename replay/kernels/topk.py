@@ -31,7 +31,7 @@ class TopK(Kernel):
     title = Words("TopK", "TopK")
     source = "definition"
     operators = ("npu_top_k_top_p",)
-    suspects = ("index-wrap",)
+    suspects = (("index-wrap", {}),)
     inputs = (Argument("x", "[rows, columns]", needed=True),)
     params = (Argument("k", "how many", 50),)
 
@@ -123,14 +123,20 @@ def _faults(case: Case, observed: Tensor | None) -> Iterator[Fault]:
         [*_end_read_back(observed, columns), *(1 << b for b in range(8, 20)), 65535, columns - columns % 4096, columns - 16, columns - 1]
     ):
         if k <= end < columns:
-            yield Fault("range-cut", {"columns": end}, lambda end=end: _of(x[:, :end], k), prior=1.0 if end in (65535, 65536) else 0.8)
-    yield Fault("smallest", {}, lambda: _of(x, k, False))
+            yield Fault("range-cut", {"columns": end}, lambda end=end: _of(x[:, :end], k, observed), prior=1.0 if end in (65535, 65536) else 0.8)
+    yield Fault("smallest", {}, lambda: _of(x, k, observed, False))
     yield Fault("not-sorted", {}, lambda: _any_order(values, true, observed))
 
 
-def _of(x: Tensor, k: int, largest: bool = True) -> Tensor:
+def _of(x: Tensor, k: int, observed: Tensor | None, largest: bool = True) -> Tensor:
+    """The k largest or smallest; of equal values the index that was observed."""
     index = _chosen(x, k, largest)
-    return packed(x.gather(1, index), index)
+    values = x.gather(1, index)
+    if observed is not None:
+        seen = observed[:, 1].long()
+        inside = (seen >= 0) & (seen < x.shape[1])
+        index = torch.where(inside & (x.gather(1, seen.clamp(0, x.shape[1] - 1)) == values), seen, index)
+    return packed(values, index)
 
 
 def _narrow(index: Tensor, dtype: torch.dtype, columns: int) -> Tensor:
@@ -144,9 +150,12 @@ def _with_ties(x: Tensor, values: Tensor, true: Tensor, change: Callable[[Tensor
         return out
     seen = observed[:, 1].long()
     for row, place in (out != seen).nonzero().tolist():
-        equals = (x[row] == values[row, place]).nonzero().flatten()
-        if len(equals) > 1 and bool((change(equals) == seen[row, place]).any()):
-            out[row, place] = seen[row, place]
+        equals, index = (x[row] == values[row, place]).nonzero().flatten(), seen[row, place]
+        turned = change(equals)
+        # an equal that the change leaves alone stands in `observed` as the index of the reference
+        untouched = bool((equals == index).any()) and bool((turned == equals).any())
+        if len(equals) > 1 and (untouched or bool((turned == index).any())):
+            out[row, place] = index
     return out
 
 

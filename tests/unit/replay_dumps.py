@@ -55,7 +55,9 @@ def atb(tensor: Tensor) -> bytes:
     return head.encode() + b"$Object.data=0\n$End=1\n" + raw(tensor)
 
 
-def msprobe(folder: Path, name: str, args: list[Tensor | int | float | str], kwargs: dict[str, object], outputs: list[Tensor], whole: bool = True) -> None:
+def msprobe(
+    folder: Path, name: str, args: list[Tensor | int | float | str], kwargs: dict[str, object], outputs: list[Tensor], whole: bool = True
+) -> None:
     """A dump of one call; `whole` False leaves dump.json out, as after a crash."""
     data = folder / "dump_tensor_data"
     data.mkdir(parents=True, exist_ok=True)

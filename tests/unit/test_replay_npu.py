@@ -31,7 +31,9 @@ def spread(half: str, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotation as npu_rotary_mul is documented: x * cos + rotated(x) * sin, tables as wide as a head."""
     x, cos, sin = x.float(), cos.float(), sin.float()
     dim = x.shape[-1]
-    partner = torch.cat([-x[..., dim // 2 :], x[..., : dim // 2]], -1) if half == "half" else torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
+    partner = (
+        torch.cat([-x[..., dim // 2 :], x[..., : dim // 2]], -1) if half == "half" else torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
+    )
     return x * cos + partner * sin
 
 
@@ -152,7 +154,9 @@ class Operators:
         return out["out"], torch.zeros(1), out["sum"]
 
     @staticmethod
-    def npu_grouped_matmul(x: list[Tensor], weight: list[Tensor], *, group_list: Tensor, split_item: int = 0, group_type: int = -1, group_list_type: int = 0) -> Any:
+    def npu_grouped_matmul(
+        x: list[Tensor], weight: list[Tensor], *, group_list: Tensor, split_item: int = 0, group_type: int = -1, group_list_type: int = 0
+    ) -> Any:
         assert (len(x), len(weight), split_item, group_type) == (1, 1, 3, 0)
         kind = "sizes" if group_list_type == 1 else "ends"
         return [native.run("grouped_matmul", {"x": x[0], "weight": weight[0], "group_list": group_list}, {"group_list_type": kind})]
@@ -179,7 +183,9 @@ class Operators:
     @staticmethod
     def _npu_reshape_and_cache(key: Tensor, value: Tensor, key_cache: Tensor, value_cache: Tensor, slot_indices: Tensor) -> None:
         assert slot_indices.dtype is torch.int32
-        out: Any = native.run("cache_write", {"key": key, "value": value, "key_cache": key_cache, "value_cache": value_cache, "slot_mapping": slot_indices}, {})
+        out: Any = native.run(
+            "cache_write", {"key": key, "value": value, "key_cache": key_cache, "value_cache": value_cache, "slot_mapping": slot_indices}, {}
+        )
         key_cache.copy_(out["key_cache"])
         value_cache.copy_(out["value_cache"])
 

@@ -145,13 +145,12 @@ def run(cases: dict[str, tuple[str, dict[str, Value]]], dtypes: tuple[str, ...],
                     if what not in ("exact", "not testable"):
                         found = [(fit.name, fit.params) for fit in verdict.faults]
                         say(f"    {fault}: {what}: {trial.name} {trial.params} -> {verdict.status} {verdict.score} {found}")
-                if name != "topk":
-                    for fault, observed in outside(kernel, case, number).items():
-                        verdict = judge(kernel, case, observed, "outside")
-                        counts["outside"] += 1
-                        if verdict.status != "unknown":
-                            counts["OUTSIDE NAMED"] += 1
-                            say(f"    outside the library, {fault}: {verdict.status} {[(f.name, f.params) for f in verdict.faults]}")
+                for fault, observed in outside(kernel, case, number).items():
+                    verdict = judge(kernel, case, observed, "outside")
+                    counts["outside"] += 1
+                    if verdict.status != "unknown":
+                        counts["OUTSIDE NAMED"] += 1
+                        say(f"    outside the library, {fault}: {verdict.status} {[(f.name, f.params) for f in verdict.faults]}")
             total += counts
             say(f"{label:<20} {dtype:<9} {dict(counts)}  {time.monotonic() - started:.1f} s")
     return dict(total)

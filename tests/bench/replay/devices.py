@@ -113,7 +113,9 @@ def rope_trials(case: Case, dice: Dice) -> dict[str, Callable[[], Trial]]:
         "nan rows": lambda: trial("nan-rows", nan_from(rope(case), tokens - min(5, max(1, tokens // 3))), False),
     }
     if dim & (dim - 1):
-        out["sin offset"] = lambda: trial("sin-offset", rope(case, sin_from=(1 << (dim - 1).bit_length()) // 2), column=(1 << (dim - 1).bit_length()) // 2)
+        out["sin offset"] = lambda: trial(
+            "sin-offset", rope(case, sin_from=(1 << (dim - 1).bit_length()) // 2), column=(1 << (dim - 1).bit_length()) // 2
+        )
     if many:
         out["wrap any"] = lambda: trial("position-wrap", rope(case, pos % wrap), wrapped_enough(pos, wrap), modulus=wrap)
         out["clamp any"] = lambda: trial("position-clamp", rope(case, pos.clamp(max=limit)), limit=limit)
@@ -144,7 +146,9 @@ def nan_from(out: Tensor, row: int) -> Tensor:
 # ---------------------------------------------------------------- attention
 
 
-def flash(q: Tensor, k: Tensor, v: Tensor, scale: float, dtype: torch.dtype, tile: int, hidden: Tensor | None = None, sums: torch.dtype = F32) -> Tensor:
+def flash(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, dtype: torch.dtype, tile: int, hidden: Tensor | None = None, sums: torch.dtype = F32
+) -> Tensor:
     """q [H, S, D], k, v [H, n, D]: online softmax, weights in the storage type, sums kept in `sums`."""
     q, k, v = q.float(), k.float(), v.float()
     m, total = torch.full((*q.shape[:2], 1), -1e30), torch.zeros(*q.shape[:2], 1)
@@ -252,7 +256,11 @@ def paged_trials(case: Case, dice: Dice) -> dict[str, Callable[[], Trial]]:
         "table + 1": lambda: trial("table-shift", paged(case, tile, slots=lambda r: (true_slots(case, r) + block) % size), by=1),
         "table - 1": lambda: trial("table-shift", paged(case, tile, slots=lambda r: (true_slots(case, r) - block) % size), by=-1),
         "table + n": lambda: trial("table-shift", paged(case, tile, slots=lambda r: (true_slots(case, r) + by * block) % size), by=by),
-        "table rolled": lambda: trial("table-roll", paged(case, tile, slots=lambda r: rolled[r][torch.arange(int(lengths[r])) // block] * block + torch.arange(int(lengths[r])) % block), by=-1),  # fmt: skip
+        "table rolled": lambda: trial(
+            "table-roll",
+            paged(case, tile, slots=lambda r: rolled[r][torch.arange(int(lengths[r])) // block] * block + torch.arange(int(lengths[r])) % block),
+            by=-1,
+        ),  # fmt: skip
         "rows reversed": lambda: trial("table-row", paged(case, tile, slots=lambda r: true_slots(case, r, row=requests - 1 - r)), False),
         "block size": lambda: trial("block-size", paged(case, tile, slots=lambda r: true_slots(case, r, block=wide)), tokens=wide),
         "tail seen": lambda: trial("tail-not-masked", of_lengths((lengths + block - 1) // block * block)),
@@ -264,7 +272,12 @@ def paged_trials(case: Case, dice: Dice) -> dict[str, Callable[[], Trial]]:
         "cut 65536": lambda: trial("context-clamp", of_lengths(lengths.clamp(max=65536)), limit=65536),
         "wrap 65536": lambda: trial("context-wrap", of_lengths(torch.where(lengths > 65535, lengths & 0xFFFF, lengths)), modulus=65536),
         "stale": lambda: trial("block-stale", stale(), request=victim, block=hurt),
-        "missing": lambda: trial("block-missing" if whole else "context-clamp", paged(case, tile, slots=without) if whole else of_lengths(lengths), request=victim, block=hurt),  # fmt: skip
+        "missing": lambda: trial(
+            "block-missing" if whole else "context-clamp",
+            paged(case, tile, slots=without) if whole else of_lengths(lengths),
+            request=victim,
+            block=hurt,
+        ),  # fmt: skip
         "replaced": lambda: trial("block-replaced", paged(case, tile, slots=replaced), request=victim, block=hurt, by=other),
         "unwritten": lambda: trial("block-unwritten", paged(case, tile, zero=(victim, hurt)), request=victim, block=hurt),
         "layout": lambda: trial("cache-layout", paged(case, tile, keys=turned(case["key_cache"]), values=None if values is None else turned(values))),

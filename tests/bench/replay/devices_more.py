@@ -97,7 +97,9 @@ def moe_trials(case: Case, dice: Dice) -> Trials:
     sigmoid, other = case.text("scoring") == "sigmoid", {"sigmoid": "softmax", "softmax": "sigmoid"}[case.text("scoring")]
     out: Trials = {
         "scoring": lambda: trial("scoring", by(scoring=other)),
-        "renormalised": lambda: trial("not-renormalised" if case.flag("renormalise") else "renormalised", by(renormalise=not case.flag("renormalise"))),
+        "renormalised": lambda: trial(
+            "not-renormalised" if case.flag("renormalise") else "renormalised", by(renormalise=not case.flag("renormalise"))
+        ),
         "fewer": lambda: trial("fewer-experts", by(k=fewer), k=fewer),
         "scaling": lambda: trial("scaling-factor", by(routed_scaling=1.0), value=1.0),
         "shift": lambda: trial("index-shift", weights_of(case, F32).roll(1, -1).to(dtype), by=1),
@@ -155,9 +157,9 @@ def topk_trials(case: Case, dice: Dice) -> Trials:
         "wrap": lambda: trial("index-wrap", pack(values, indices & 0xFFFF), modulus=65536),
         "fp16": lambda: trial("index-dtype", pack(values, narrow(torch.float16)), dtype="float16"),
         "bf16": lambda: trial("index-dtype", pack(values, narrow(torch.bfloat16)), dtype="bfloat16"),
-        "range 65536": lambda: trial("range-cut", pack(*best(x[:, :65536])), False),
+        "range 65536": lambda: trial("range-cut", pack(*best(x[:, :65536])), False, columns=65536),
         "range": lambda: trial("range-cut", pack(*best(x[:, :end])), False),
-        "last 16": lambda: trial("range-cut", pack(*best(x[:, : columns - 16])), False),
+        "last 16": lambda: trial("range-cut", pack(*best(x[:, : columns - 16])), False, columns=columns - 16),
         "smallest": lambda: trial("smallest", pack(*best(x, False))),
         "off by one": lambda: trial("index-shift", pack(values, indices + 1), by=1),
     }
