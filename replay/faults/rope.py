@@ -14,7 +14,7 @@ from torch import Tensor
 
 from replay.kernels import rope
 from replay.kernels.base import Fault
-from replay.tensors import F64, Case, Value
+from replay.tensors import F64, Case
 
 NARROW = (torch.float16, torch.bfloat16)
 BASES = (

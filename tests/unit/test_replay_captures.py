@@ -29,7 +29,8 @@ TASK, FLIP, STREAM = 62945, 6204, 47
 WHOLE = FLIP << 16 | TASK
 FAILURE = (
     "[ERROR] RUNTIME(838,python):2025-09-04-09:50:11.954.001 [davinci_kernel_task.cc:1076]838 PrintErrorInfoForDavinciTask:[DFX_INFO]AI Core kernel "
-    f"execution failed, device_id=6, stream_id={STREAM}, report_stream_id={STREAM}, task_id={TASK}, flip_num={FLIP}, fault kernel_name={{kernel}}, hash=1\n"
+    f"execution failed, device_id=6, stream_id={STREAM}, report_stream_id={STREAM}, task_id={TASK}, flip_num={FLIP}, "
+    "fault kernel_name={kernel}, hash=1\n"
     f"[ERROR] IDEDD(838,python):2025-09-04-09:50:11.960.001 [exception_dumper.cpp:203]838 [Dump][Exception] Begin to dump exception. "
     f"dumpScene=aic_err_brief_dump, deviceId=6, streamId={STREAM}, taskId={WHOLE}, exceptionType=2(aicore), kernelName={{kernel}}\n"
 )

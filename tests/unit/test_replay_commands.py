@@ -35,10 +35,17 @@ from tests.unit.test_report_data import VALIDATOR, parsed
 ROOT = Path(__file__).parents[2]
 OWN = Path(__file__).with_name("replay_kernels_own.py")
 VERDICT = Verdict(
-    "rope", "confirmed", Words("Positions wrap \x1b[31m.", "位置回绕。"), "capture", "bfloat16", "tokens=4", 300.0, 0.002,
+    "rope",
+    "confirmed",
+    Words("Positions wrap \x1b[31m.", "位置回绕。"),
+    "capture",
+    "bfloat16",
+    "tokens=4",
+    300.0,
+    0.002,
     [FaultFit("position-wrap", {"modulus": 65536}, 0.6, Words("positions wrap", "位置回绕"))],
     plot=ErrorPlot("position", [Bin(0, 65535, 10, 0.5, 1.0), Bin(65536, 70000, 10, 500.0, float("inf"))], 2.0, 65536),
-)  # fmt: skip
+)
 
 
 def program(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -79,16 +86,19 @@ def test_the_sweep_finds_the_length_and_the_position(monkeypatch: pytest.MonkeyP
     assert "65537" in table(found, "zh")
 
 
-@pytest.mark.parametrize(("words", "status", "said"), [
-    (["replay", "kernel", "warp"], 2, "there is no kernel"),
-    (["replay", "kernel", "rope", "--set", "mode"], 2, "NAME=VALUE"),
-    (["replay", "kernel", "rope", "--seq-len", "10", "--format", "xml"], 2, "--format"),
-    (["replay", "kernel", "rope", "--backend", "tpu"], 2, "backend must be one of"),
-    (["replay", "kernel", "rope", "--seq-len", "10", "--backend", "npu"], 3, "npu does not work here"),
-    (["replay", "run", "/nonexistent.yaml"], 2, "cannot be read"),
-    (["replay", "nosuch.case"], 3, "there is no case"),
-    (["replay", "kernel", "rope", "--output", "out=x"], 2, "give both"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["replay", "kernel", "warp"], 2, "there is no kernel"),
+        (["replay", "kernel", "rope", "--set", "mode"], 2, "NAME=VALUE"),
+        (["replay", "kernel", "rope", "--seq-len", "10", "--format", "xml"], 2, "--format"),
+        (["replay", "kernel", "rope", "--backend", "tpu"], 2, "backend must be one of"),
+        (["replay", "kernel", "rope", "--seq-len", "10", "--backend", "npu"], 3, "npu does not work here"),
+        (["replay", "run", "/nonexistent.yaml"], 2, "cannot be read"),
+        (["replay", "nosuch.case"], 3, "there is no case"),
+        (["replay", "kernel", "rope", "--output", "out=x"], 2, "give both"),
+    ],
+)
 def test_a_wrong_command_is_one_sentence_and_a_status(words: list[str], status: int, said: str, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     before = signal.getsignal(signal.SIGTERM)
@@ -206,10 +216,21 @@ def test_a_spec_comes_back_as_it_was() -> None:
     assert parse(text(spec).encode()) == spec
 
 
-@pytest.mark.parametrize("document", [
-    b"", b"kernel: rope\nnonsense: 1\n", b"kernel: warp\n", b"- 1\n", b"kernel: [", b"\xff\xfe", b"kernel: rope\nruns: 900\n", b"kernel: rope\ntime_limit: -1\n",
-    b"kernel: !!python/object/apply:os.system ['true']\n", b"kernel: rope\nreplay: 2\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"kernel: rope\nnonsense: 1\n",
+        b"kernel: warp\n",
+        b"- 1\n",
+        b"kernel: [",
+        b"\xff\xfe",
+        b"kernel: rope\nruns: 900\n",
+        b"kernel: rope\ntime_limit: -1\n",
+        b"kernel: !!python/object/apply:os.system ['true']\n",
+        b"kernel: rope\nreplay: 2\n",
+    ],
+)
 def test_a_spec_that_is_none_is_refused_with_the_reason(document: bytes) -> None:
     with pytest.raises(SpecError, match=r"\w{4}"):
         parse(document)

@@ -71,7 +71,7 @@ def test_the_operators_of_pytorch_are_found_sound(name: str, more: dict[str, Val
 
 def test_a_rotation_keeps_what_two_positions_have_to_do_with_each_other() -> None:
     """q(m) . k(n) depends on m - n alone, at positions far beyond 65535."""
-    kernel, case = made("rope", {})
+    _, case = made("rope", {})
     x, y = case["x"][:1].double(), case["x"][1:2].double()
     inv = frequencies(case, "exact").double()
     for mode in ("half", "interleave", "interleave-to-half"):

@@ -86,24 +86,58 @@ class Operators:
         x.copy_(spread("half" if is_neox_style else "interleave", x, *wide))
 
     @staticmethod
-    def _npu_paged_attention(*, query: Tensor, key_cache: Tensor, value_cache: Tensor, num_kv_heads: int, num_heads: int, scale_value: float,
-                             block_table: Tensor, context_lens: Tensor, out: Tensor, workspace: Tensor | None = None) -> None:  # fmt: skip
+    def _npu_paged_attention(
+        *,
+        query: Tensor,
+        key_cache: Tensor,
+        value_cache: Tensor,
+        num_kv_heads: int,
+        num_heads: int,
+        scale_value: float,
+        block_table: Tensor,
+        context_lens: Tensor,
+        out: Tensor,
+        workspace: Tensor | None = None,
+    ) -> None:
         assert block_table.dtype is context_lens.dtype is torch.int32
         assert (num_heads, num_kv_heads) == (query.shape[1], key_cache.shape[2])
         tensors = {"query": query, "key_cache": key_cache, "value_cache": value_cache, "block_table": block_table, "context_lens": context_lens}
         out.copy_(native.run("paged_attention", tensors, {"scale": scale_value}))  # type: ignore[arg-type]
 
     @staticmethod
-    def _npu_paged_attention_mla(*, query: Tensor, key_cache: Tensor, num_kv_heads: int, num_heads: int, scale_value: float, block_table: Tensor,
-                                 context_lens: Tensor, mla_vheadsize: int, out: Tensor) -> None:  # fmt: skip
+    def _npu_paged_attention_mla(
+        *,
+        query: Tensor,
+        key_cache: Tensor,
+        num_kv_heads: int,
+        num_heads: int,
+        scale_value: float,
+        block_table: Tensor,
+        context_lens: Tensor,
+        mla_vheadsize: int,
+        out: Tensor,
+    ) -> None:
         tensors = {"query": query, "key_cache": key_cache, "block_table": block_table, "context_lens": context_lens}
         out.copy_(native.run("paged_attention", tensors, {"scale": scale_value, "v_dim": mla_vheadsize}))  # type: ignore[arg-type]
 
     @staticmethod
-    def npu_fused_infer_attention_score(query: Tensor, key: Tensor, value: Tensor, *, num_heads: int = 1, scale: float = 1.0, input_layout: str = "BSH",
-                                        num_key_value_heads: int = 0, atten_mask: Tensor | None = None, actual_seq_lengths: Any = None,
-                                        actual_seq_lengths_kv: Any = None, block_table: Tensor | None = None, sparse_mode: int = 0,
-                                        inner_precise: int = 0, block_size: int = 0) -> Any:  # fmt: skip
+    def npu_fused_infer_attention_score(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        num_heads: int = 1,
+        scale: float = 1.0,
+        input_layout: str = "BSH",
+        num_key_value_heads: int = 0,
+        atten_mask: Tensor | None = None,
+        actual_seq_lengths: Any = None,
+        actual_seq_lengths_kv: Any = None,
+        block_table: Tensor | None = None,
+        sparse_mode: int = 0,
+        inner_precise: int = 0,
+        block_size: int = 0,
+    ) -> Any:
         if block_table is not None:
             assert input_layout == "BSND"
             caches = [one.view(one.shape[0], block_size, num_key_value_heads, -1) for one in (key, value)]
@@ -128,8 +162,20 @@ class Operators:
         return out.transpose(0, 1)[None]  # type: ignore[no-any-return]
 
     @staticmethod
-    def npu_incre_flash_attention(query: Tensor, key: Tensor, value: Tensor, *, actual_seq_lengths: Any, block_table: Tensor, num_heads: int,
-                                  num_key_value_heads: int, scale_value: float, input_layout: str, block_size: int, inner_precise: int = 1) -> Tensor:  # fmt: skip
+    def npu_incre_flash_attention(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        actual_seq_lengths: Any,
+        block_table: Tensor,
+        num_heads: int,
+        num_key_value_heads: int,
+        scale_value: float,
+        input_layout: str,
+        block_size: int,
+        inner_precise: int = 1,
+    ) -> Tensor:
         assert input_layout == "BSH"
         caches = [one.view(one.shape[0], block_size, num_key_value_heads, -1) for one in (key, value)]
         tensors = {"query": query[:, 0].view(len(query), num_heads, -1), "key_cache": caches[0], "value_cache": caches[1], "block_table": block_table}
@@ -138,8 +184,17 @@ class Operators:
         return out.flatten(1)[:, None]  # type: ignore[no-any-return]
 
     @staticmethod
-    def npu_fusion_attention(query: Tensor, key: Tensor, value: Tensor, head_num: int, input_layout: str, *, atten_mask: Tensor | None = None,
-                             scale: float = 1.0, sparse_mode: int = 0) -> Any:  # fmt: skip
+    def npu_fusion_attention(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        sparse_mode: int = 0,
+    ) -> Any:
         assert (input_layout, head_num) == ("BNSD", query.shape[1])
         return (Operators._prompt(query, key, value, scale, atten_mask, sparse_mode), *[torch.zeros(1)] * 6)
 
@@ -162,11 +217,30 @@ class Operators:
         return [native.run("grouped_matmul", {"x": x[0], "weight": weight[0], "group_list": group_list}, {"group_list_type": kind})]
 
     @staticmethod
-    def npu_moe_gating_top_k(x: Tensor, k: int, *, bias: Tensor | None = None, k_group: int = 1, group_count: int = 1, group_select_mode: int = 0,
-                             renorm: int = 0, norm_type: int = 0, out_flag: bool = False, routed_scaling_factor: float = 1.0, eps: float = 1e-20) -> Any:  # fmt: skip
+    def npu_moe_gating_top_k(
+        x: Tensor,
+        k: int,
+        *,
+        bias: Tensor | None = None,
+        k_group: int = 1,
+        group_count: int = 1,
+        group_select_mode: int = 0,
+        renorm: int = 0,
+        norm_type: int = 0,
+        out_flag: bool = False,
+        routed_scaling_factor: float = 1.0,
+        eps: float = 1e-20,
+    ) -> Any:
         assert renorm == 0
-        params = {"k": k, "groups": group_count, "top_groups": k_group, "group_score": ("max", "top2sum")[group_select_mode],
-                  "scoring": ("softmax", "sigmoid")[norm_type], "renormalise": norm_type == 1, "routed_scaling": routed_scaling_factor}  # fmt: skip
+        params = {
+            "k": k,
+            "groups": group_count,
+            "top_groups": k_group,
+            "group_score": ("max", "top2sum")[group_select_mode],
+            "scoring": ("softmax", "sigmoid")[norm_type],
+            "renormalise": norm_type == 1,
+            "routed_scaling": routed_scaling_factor,
+        }
         out: Any = native.run("moe_gating", {"logits": x} | ({} if bias is None else {"bias": bias}), params)
         return out["weights"], out["indices"], torch.zeros(1)
 
@@ -197,10 +271,13 @@ SPECIAL: dict[tuple[str, str], dict[str, Value]] = {
     ("rms_norm", "npu_rms_norm"): {"residual": False},
 }
 MORE: list[tuple[str, str, dict[str, Value]]] = [
-    ("rope", "npu_rotary_mul", {"mode": "interleave"}), ("rope", "npu_rotary_mul", {"rotary_dim": 16}), ("rope", "_npu_rotary_embedding", {"mode": "interleave"}),
-    ("prefill_attention", "npu_fused_infer_attention_score", {"mask": "top-left"}), ("prefill_attention", "npu_fused_infer_attention_score", {"mask": "none"}),
+    ("rope", "npu_rotary_mul", {"mode": "interleave"}),
+    ("rope", "npu_rotary_mul", {"rotary_dim": 16}),
+    ("rope", "_npu_rotary_embedding", {"mode": "interleave"}),
+    ("prefill_attention", "npu_fused_infer_attention_score", {"mask": "top-left"}),
+    ("prefill_attention", "npu_fused_infer_attention_score", {"mask": "none"}),
     ("prefill_attention", "npu_fused_infer_attention_score", {"window": 7}),
-]  # fmt: skip
+]
 EVERY = [(kernel, operator, SPECIAL.get((kernel, operator), {})) for kernel, table in npu.OPERATORS.items() for operator in table] + MORE
 
 
@@ -239,13 +316,16 @@ def test_an_operator_that_is_not_mapped_is_said(monkeypatch: pytest.MonkeyPatch)
         npu.run("rope", "npu_dream", {}, {})
 
 
-@pytest.mark.parametrize(("text", "state"), [
-    ("libhccl.so: cannot open shared object file: No such file or directory", "no-cann"),
-    ("libascend_hal.so: cannot open shared object file: No such file or directory", "no-driver"),
-    ("libatb.so: cannot open shared object file: No such file or directory", "no-nnal"),
-    ("/x/libtorch_npu.so: undefined symbol: aclAppLog", "bad-match"),
-    ("Two accelerators cannot be used at the same time in PyTorch: npu and cuda. ERR00007", "bad-match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("libhccl.so: cannot open shared object file: No such file or directory", "no-cann"),
+        ("libascend_hal.so: cannot open shared object file: No such file or directory", "no-driver"),
+        ("libatb.so: cannot open shared object file: No such file or directory", "no-nnal"),
+        ("/x/libtorch_npu.so: undefined symbol: aclAppLog", "bad-match"),
+        ("Two accelerators cannot be used at the same time in PyTorch: npu and cuda. ERR00007", "bad-match"),
+    ],
+)
 def test_the_first_missing_library_tells_the_state(text: str, state: str) -> None:
     found = told(text, "2.7.1", "2.6.0")
     assert found["state"] == state
@@ -256,8 +336,9 @@ FAKES = {
     "no-cann": 'raise ImportError("libhccl.so: cannot open shared object file: No such file or directory")',
     "no-driver": 'raise ImportError("libascend_hal.so: cannot open shared object file: No such file or directory")',
     "no-device": "class npu:\n    is_available = staticmethod(lambda: False)\n",
-    "ok": "class npu:\n    is_available = staticmethod(lambda: True)\n    device_count = staticmethod(lambda: 8)\n    get_device_name = staticmethod(lambda: 'Ascend910B3')\n",
-}  # fmt: skip
+    "ok": "class npu:\n    is_available = staticmethod(lambda: True)\n    device_count = staticmethod(lambda: 8)\n"
+    "    get_device_name = staticmethod(lambda: 'Ascend910B3')\n",
+}
 
 
 @pytest.mark.parametrize("state", FAKES)

@@ -28,18 +28,21 @@ def verdict_of(function: str, limit: float = 60.0, runs: int = 0, **sizes: int) 
     return Session().replay(made("rope", given_sizes, {}, code=f"{OWN}:{function}", time_limit=limit, runs=runs))
 
 
-@pytest.mark.parametrize(("function", "status", "said"), [
-    ("right", "refuted", "sound kernel"),
-    ("wraps", "confirmed", "modulo 65536"),
-    ("crashes", "unknown", "SIGABRT"),
-    ("leaves", "unknown", "status 7"),
-    ("eats", "unavailable", "memory did not suffice"),
-    ("raises", "unknown", "no such tiling"),
-    ("rubbish", "unknown", "shape"),
-    ("nothing", "unknown", "must give a tensor"),
-    ("garbage_file", "unknown", "nothing that can be used"),
-    ("no_such_function", "unavailable", "has no function"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "status", "said"),
+    [
+        ("right", "refuted", "sound kernel"),
+        ("wraps", "confirmed", "modulo 65536"),
+        ("crashes", "unknown", "SIGABRT"),
+        ("leaves", "unknown", "status 7"),
+        ("eats", "unavailable", "memory did not suffice"),
+        ("raises", "unknown", "no such tiling"),
+        ("rubbish", "unknown", "shape"),
+        ("nothing", "unknown", "must give a tensor"),
+        ("garbage_file", "unknown", "nothing that can be used"),
+        ("no_such_function", "unavailable", "has no function"),
+    ],
+)
 def test_what_a_worker_does_becomes_a_verdict(function: str, status: str, said: str) -> None:
     verdict = verdict_of(function)
     assert verdict.status == status, verdict.reason.en
@@ -94,7 +97,9 @@ TENSORS = st.sampled_from([torch.float32, torch.float16, torch.bfloat16, torch.i
 
 @settings(max_examples=25, deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=8), st.tuples(TENSORS, st.lists(st.integers(0, 4), max_size=3)), max_size=4))
-def test_tensors_come_back_as_they_were_and_others_read_the_file_too(tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, tuple[torch.dtype, list[int]]]) -> None:  # fmt: skip
+def test_tensors_come_back_as_they_were_and_others_read_the_file_too(
+    tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, tuple[torch.dtype, list[int]]]
+) -> None:
     tensors = {name: torch.randint(0, 2, shape).to(dtype) for name, (dtype, shape) in wanted.items() if name != "__metadata__"}
     path = str(tmp_path_factory.mktemp("st") / "x.safetensors")
     safe_file.save(tensors, path)

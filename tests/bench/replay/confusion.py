@@ -49,9 +49,14 @@ CASES: dict[str, tuple[str, dict[str, Value]]] = {
 }
 QUICK = ("rope D128 131072", "rope D64 yarn", "rope 1 token", "paged GQA", "paged MHA bs16", "rms 7168", "moe 256e8g", "matmul 4096")
 TRIALS: dict[str, Callable[[Case, Dice], dict[str, Callable[[], Trial]]]] = {
-    "rope": devices.rope_trials, "paged_attention": devices.paged_trials, "prefill_attention": devices_more.prefill_trials,
-    "rms_norm": devices_more.rms_trials, "moe_gating": devices_more.moe_trials, "matmul": devices_more.matmul_trials, "topk": devices_more.topk_trials,
-}  # fmt: skip
+    "rope": devices.rope_trials,
+    "paged_attention": devices.paged_trials,
+    "prefill_attention": devices_more.prefill_trials,
+    "rms_norm": devices_more.rms_trials,
+    "moe_gating": devices_more.moe_trials,
+    "matmul": devices_more.matmul_trials,
+    "topk": devices_more.topk_trials,
+}
 
 
 def random_cases(count: int, seed: int) -> dict[str, tuple[str, dict[str, Value]]]:
@@ -119,9 +124,13 @@ def outside(kernel: Kernel, case: Case, seed: int) -> dict[str, torch.Tensor]:
     mixed = clean.clone()
     mixed[..., ::7] = mixed[..., ::7].flip(0) if many else mixed[..., ::7].flip(-1)
     return {
-        "signs": flat.view_as(clean), "rows rolled": clean.roll(1, 0) if many else clean.flip(-1), "gain 1.05": clean * 1.05,
-        "random": torch.randn(clean.shape, generator=g, dtype=F64) * clean.std(), "zeros": torch.zeros_like(clean), "columns mixed": mixed,
-    }  # fmt: skip
+        "signs": flat.view_as(clean),
+        "rows rolled": clean.roll(1, 0) if many else clean.flip(-1),
+        "gain 1.05": clean * 1.05,
+        "random": torch.randn(clean.shape, generator=g, dtype=F64) * clean.std(),
+        "zeros": torch.zeros_like(clean),
+        "columns mixed": mixed,
+    }
 
 
 def run(cases: dict[str, tuple[str, dict[str, Value]]], dtypes: tuple[str, ...], trials: int, say: Callable[[str], None]) -> dict[str, int]:

@@ -42,8 +42,20 @@ class Dice:
 # ---------------------------------------------------------------- rope
 
 
-def rope(case: Case, positions: Tensor | None = None, *, mode: str = "", base: float = 0.0, scaled: bool = True, sized: bool = True,
-         angle: torch.dtype = F32, inverse: torch.dtype = F32, tabled: torch.dtype | None = None, columns: int = 0, sin_from: int = 0) -> Tensor:  # fmt: skip
+def rope(
+    case: Case,
+    positions: Tensor | None = None,
+    *,
+    mode: str = "",
+    base: float = 0.0,
+    scaled: bool = True,
+    sized: bool = True,
+    angle: torch.dtype = F32,
+    inverse: torch.dtype = F32,
+    tabled: torch.dtype | None = None,
+    columns: int = 0,
+    sin_from: int = 0,
+) -> Tensor:
     x, dtype = case["x"], case["x"].dtype
     dim, mode = case.integer("rotary_dim", 0) or x.shape[-1], mode or case.text("mode")
     positions = case["positions"] if positions is None else positions
@@ -167,8 +179,19 @@ def flash(
     return (out / total).to(dtype)
 
 
-def paged(case: Case, tile: int, *, slots: Callable[[int], Tensor] | None = None, keys: Tensor | None = None, values: Tensor | None = None,
-          scale: float | None = None, columns: int = 0, modulo: bool = False, sums: torch.dtype = F32, zero: tuple[int, int] | None = None) -> Tensor:  # fmt: skip
+def paged(
+    case: Case,
+    tile: int,
+    *,
+    slots: Callable[[int], Tensor] | None = None,
+    keys: Tensor | None = None,
+    values: Tensor | None = None,
+    scale: float | None = None,
+    columns: int = 0,
+    modulo: bool = False,
+    sums: torch.dtype = F32,
+    zero: tuple[int, int] | None = None,
+) -> Tensor:
     query = case["query"]
     keys, stored = case["key_cache"] if keys is None else keys, case.get("value_cache") if values is None else values
     flat_k = keys.flatten(0, 1)
@@ -260,7 +283,7 @@ def paged_trials(case: Case, dice: Dice) -> dict[str, Callable[[], Trial]]:
             "table-roll",
             paged(case, tile, slots=lambda r: rolled[r][torch.arange(int(lengths[r])) // block] * block + torch.arange(int(lengths[r])) % block),
             by=-1,
-        ),  # fmt: skip
+        ),
         "rows reversed": lambda: trial("table-row", paged(case, tile, slots=lambda r: true_slots(case, r, row=requests - 1 - r)), False),
         "block size": lambda: trial("block-size", paged(case, tile, slots=lambda r: true_slots(case, r, block=wide)), tokens=wide),
         "tail seen": lambda: trial("tail-not-masked", of_lengths((lengths + block - 1) // block * block)),
@@ -277,7 +300,7 @@ def paged_trials(case: Case, dice: Dice) -> dict[str, Callable[[], Trial]]:
             paged(case, tile, slots=without) if whole else of_lengths(lengths),
             request=victim,
             block=hurt,
-        ),  # fmt: skip
+        ),
         "replaced": lambda: trial("block-replaced", paged(case, tile, slots=replaced), request=victim, block=hurt, by=other),
         "unwritten": lambda: trial("block-unwritten", paged(case, tile, zero=(victim, hurt)), request=victim, block=hurt),
         "layout": lambda: trial("cache-layout", paged(case, tile, keys=turned(case["key_cache"]), values=None if values is None else turned(values))),
