@@ -24,6 +24,7 @@ from forensics.clocks import FileClock
 from forensics.errors import CaseError, UsageError
 from forensics.ingest import Scan
 from forensics.result import Triage
+from replay.result import Verdict
 from rules.causes import Edge
 from rules.model import Diagnosis, Finding
 
@@ -143,7 +144,8 @@ class Case:
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
                     if profiles is None or table not in ("metrics", "facts"):
                         tables.insert(connection, table, rows)
-                for name, value in (("plan", plan), ("triage", triage), ("clocks", scan.clocks)):  # one at a time: they may be large
+                kept = (("plan", plan), ("triage", triage), ("clocks", scan.clocks), ("replays", triage.replays))
+                for name, value in kept:  # one at a time: they may be large
                     tables.keep(connection, name, msgspec.msgpack.encode(value))
                 tables.keep(connection, "kept", kept)
                 connection.execute("COMMIT")
@@ -214,10 +216,37 @@ class Case:
         return self._internal("kept")
 
     def load_triage(self) -> Triage:
-        """The result, as it was when the case was made, with the lines that were marked since."""
+        """The result, as it was when the case was made, with the verdicts of replays and the lines that were marked since."""
         triage = self._decoded("triage", Triage)
+        triage.replays = self.replays()
         triage.marks = marks.load(self.folder)
         return triage
+
+    def replays(self) -> dict[int, Verdict]:
+        """Rank of a diagnosis -> the verdict of its replay."""
+        return self._decoded("replays", dict[int, Verdict])
+
+    def store_replays(self, verdicts: dict[int, Verdict]) -> None:
+        """Put the verdicts of replays into the case, in place of those before."""
+        import duckdb
+
+        self.close()
+        building = self.folder / BUILDING
+        fresh = building / DATABASE
+        with _writing(self.folder):
+            shutil.rmtree(building, ignore_errors=True)
+            building.mkdir()
+            shutil.copyfile(self.database, fresh)
+            connection = duckdb.connect(str(fresh), config={"threads": 1, "file_search_path": str(self.folder)})
+            try:
+                connection.execute("DELETE FROM replays")
+                tables.insert(connection, "replays", [(rank, one.kernel, one.status, _json(one)) for rank, one in sorted(verdicts.items())])
+                connection.execute("DELETE FROM internals WHERE name = 'replays'")
+                tables.keep(connection, "replays", msgspec.msgpack.encode(verdicts))
+            finally:
+                connection.close()
+            os.replace(fresh, self.database)
+            shutil.rmtree(building, ignore_errors=True)
 
     @property
     def diagnoses(self) -> list[Diagnosis]:

@@ -90,6 +90,9 @@ def triage(
     profile: Annotated[
         Optional[Profile], typer.Option(help="Ask further rules: preflight checks a healthy node before go-live, and lists what passed.")
     ] = None,
+    replay: Annotated[
+        Literal["auto", "never"], typer.Option(help="auto: judge what the bundle holds of a suspected kernel, as far as no NPU is needed.")
+    ] = "never",
     no_index: Annotated[bool, typer.Option("--no-index", help="Do not store all lines for search and SQL.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a case folder of another bundle.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error; errors still.")] = False,
@@ -141,8 +144,13 @@ def triage(
         stack.callback(work.close)
         if line:
             line.clear()
-        found = work.redacted() if redact else work.triage
         folder = work.triage.case
+        if folder and replay == "auto":
+            from forensics.replay_case import automatic
+
+            for remark in automatic(work.case, work.triage):
+                complain(f"dsforensics: {remark}") if not quiet else None
+        found = work.redacted() if redact else work.triage
         if folder:
             write(found, Path(folder))
         how = look(speech, verbose, no_color)

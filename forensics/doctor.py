@@ -65,6 +65,10 @@ def examine() -> list[Check]:
             checks.append(Check(name, "missing", "", purpose, needed))
     for name, point in found().items():
         checks.append(Check(f"command {name}", "ok", point.value, "further command"))
+    from replay.listing import backends
+
+    for name, works, why in backends():
+        checks.append(Check(f"replay {name.partition('-')[0]}", "ok" if works else "missing", "works" if works else "", why, False))
     from rules.cache import CACHE  # deferred: own_version must not load the matcher
 
     writable = os.access(CACHE if CACHE.is_dir() else CACHE.parent, os.W_OK)

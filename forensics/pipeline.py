@@ -168,6 +168,8 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
             plan, triage, found, names, conclusion.findings, conclusion.edges, conclusion.diagnoses, msgspec.msgpack.encode(kept),
             profiles.loader.path if tables is not None else None,
         )  # fmt: skip
+    else:
+        triage.replays = case.replays()
     return Run(triage, case, bundle, found.clocks, options, on_progress)
 
 

@@ -25,6 +25,7 @@ from forensics.report.words import (
     place,
     rate_rows,
     reason,
+    replayed,
     scope_words,
     subject,
     verdict,
@@ -130,6 +131,7 @@ def _diagnosis(page: Page, diagnosis: Diagnosis, triage: Triage, clock: Clock) -
         rows.add(say(lang, "note"), rule.note.of(lang))
     for number_, step in enumerate(of(diagnosis.remedy, lang)):
         rows.add(say(lang, "fix") if number_ == 0 else "", step, style="green")
+    rows.add(say(lang, "replay"), replayed(diagnosis, triage, lang), style="bold")
     rows.add(say(lang, "confirm"), confirmation(diagnosis, triage, look))
     if look.verbose:
         rows.add(say(lang, "rule"), f"{rule.id} · {say(lang, f'provenance.{rule.provenance}')}")

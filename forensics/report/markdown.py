@@ -25,6 +25,7 @@ from forensics.report.words import (
     place,
     rate_rows,
     reason,
+    replayed,
     scope_words,
     subject,
     verdict,
@@ -132,6 +133,8 @@ def _diagnosis(diagnosis: Diagnosis, triage: Triage, look: Look, clock: Clock) -
         parts.append(f"**{say(lang, 'note')}** {spoken(rule.note.of(lang))}")
     if steps := of(diagnosis.remedy, lang):
         parts += [f"**{say(lang, 'fix')}**", "\n".join(f"- {spoken(step)}" for step in steps)]
+    if outcome := replayed(diagnosis, triage, lang):
+        parts.append(f"**{say(lang, 'replay')}** {prose(outcome)}")
     if command := confirmation(diagnosis, triage, look):
         parts.append(f"**{say(lang, 'confirm')}** {code_span(command)}")
     if rule.references:

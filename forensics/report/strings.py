@@ -35,6 +35,7 @@ TABLE: dict[str, Text] = {
     "note": Text("note", "说明"),
     "fix": Text("fix", "处理"),
     "confirm": Text("confirm", "验证"),
+    "replay": Text("replay", "重跑"),
     "see": Text("see", "参考"),
     "rule": Text("rule", "规则"),
     "more-lines": Text("… {n} more lines: --verbose shows them", "… 另有 {n} 行，用 --verbose 查看"),

@@ -10,6 +10,7 @@ from forensics.report.figures import Clock, number, size
 from forensics.report.page import Look
 from forensics.report.strings import TABLE, say
 from forensics.result import Baseline, BundleInfo, ChangedRate, CheckResult, FactSeen, Member, Note, Triage
+from replay.result import STATUS_WORDS
 from rules.model import Diagnosis, Scope
 
 HEAD_FACTS = {
@@ -85,6 +86,8 @@ def confirmation(diagnosis: Diagnosis, triage: Triage, look: Look) -> str:
     """The command that would settle a diagnosis by a rerun of its kernel; empty where there is none."""
     if "replay" not in look.commands or diagnosis.finding.rule.replay is None or not triage.case:
         return ""
+    if (verdict_ := triage.replays.get(diagnosis.rank)) is not None and verdict_.status != "unavailable":
+        return ""
     return f"dsforensics replay {shlex.quote(triage.case)} {diagnosis.rank}"
 
 
@@ -109,6 +112,14 @@ def changed_rows(baseline: Baseline, lang: str) -> list[tuple[str, str]]:
 def rate_rows(rates: list[ChangedRate], lang: str) -> list[tuple[str, str]]:
     """(frequency and place; text) of lines that are far more or far less frequent."""
     return [(f"{say(lang, 'rate', after=one.after, expected=f'{one.expected:g}')}  {place(one.file, one.line)}", one.text) for one in rates]
+
+
+def replayed(diagnosis: Diagnosis, triage: Triage, lang: str) -> str:
+    """The verdict of the replay of a diagnosis, and what it rests on; empty where none was run."""
+    found = triage.replays.get(diagnosis.rank)
+    if found is None:
+        return ""
+    return f"{STATUS_WORDS[found.status].of(lang)} · {found.kernel} · {found.reason.of(lang)}"
 
 
 def lost_members(triage: Triage) -> list[Member]:
