@@ -144,8 +144,8 @@ class Case:
                 for table, rows in _rows(triage, scan, pattern_names, findings, edges, diagnoses):
                     if profiles is None or table not in ("metrics", "facts"):
                         tables.insert(connection, table, rows)
-                kept = (("plan", plan), ("triage", triage), ("clocks", scan.clocks), ("replays", triage.replays))
-                for name, value in kept:  # one at a time: they may be large
+                parts = (("plan", plan), ("triage", triage), ("clocks", scan.clocks), ("replays", triage.replays))
+                for name, value in parts:  # one at a time: they may be large
                     tables.keep(connection, name, msgspec.msgpack.encode(value))
                 tables.keep(connection, "kept", kept)
                 connection.execute("COMMIT")
