@@ -74,7 +74,8 @@ def test_a_rule_is_written_from_a_line_with_a_live_count(folder: Path, tmp_path:
 def test_what_is_wrong_with_a_rule_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for ident, cause, pattern in (
-        ("one", "unknown", "Notify"), ("own.a", "no-such-cause", "Notify"), ("own.a", "unknown", "(?<=x)y("), ("own.a", "unknown", "this fits nowhere"),
+        ("one", "unknown", "Notify"), ("own.a", "no-such-cause", "Notify"), ("own.a", "unknown", "(?<=x)y("),
+        ("own.a", "unknown", "this fits nowhere"),
     ):  # fmt: skip
         with pytest.raises(UsageError):
             own_pack.save(own_pack.written(LINE, ident, cause, "A", "甲", pattern), ident)
