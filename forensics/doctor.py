@@ -28,6 +28,7 @@ PARTS = (
     ("typer", "the command line", True),
     ("rich", "text and tables of the browser", True),
     ("textual", "the browser of cases", True),
+    ("textual-plotext", "plots in the browser", True),
     ("torch", "replays kernels on the CPU", False),
     ("torch_npu", "replays kernels on an NPU", False),
     ("safetensors", "reads dumped tensors for a replay", False),

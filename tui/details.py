@@ -98,6 +98,8 @@ def render(session: Session, record: Record, found: list[Reading], raw: str | No
     original = raw if raw is not None else next((signal[2] for signal in record.signals), None)
     if original is not None:
         out += ["\n", (say("record.raw") + "\n", "dim"), safe_block(original).replace("\t", "    "), "\n"]
+        if len(original) >= SHOWN:
+            out += [(say("record.raw.cut"), "$text-warning"), "\n"]
     else:
         out += ["\n", (say("record.raw.ask"), "dim"), "\n"]
     return Content.assemble(*out)

@@ -2,7 +2,7 @@
 
     >>> chips = parse("severity>=warning -source=plog timeout")
     >>> [str(chip) for chip in chips]
-    ['severity>=warning', '-source=plog', 'message~timeout']
+    ['severity>=warning', '-source=plog', 'message~(?i)timeout']
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ any more."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -31,6 +30,12 @@ class _Lane:
         self.connection: duckdb.DuckDBPyConnection | None = None
 
 
+def _seen(future: asyncio.Future[Answer]) -> None:
+    """Of a query that nobody waits for any more, how it ended is of no interest."""
+    if not future.cancelled():
+        future.exception()
+
+
 class Store:
     """The readers of one case. `ask` is for coroutines: when one is cancelled, its query is interrupted."""
 
@@ -48,6 +53,7 @@ class Store:
         async with own.lock:
             future = self._threads.submit(self._answer, own, question)
             waiting = asyncio.wrap_future(future)
+            waiting.add_done_callback(_seen)
             try:
                 return await asyncio.shield(waiting)
             except asyncio.CancelledError:
@@ -55,8 +61,6 @@ class Store:
                     if own.connection is not None:
                         own.connection.interrupt()
                     await asyncio.wait([waiting], timeout=IMPATIENCE)
-                with contextlib.suppress(Exception):
-                    waiting.exception()
                 raise
 
     def _answer(self, lane: _Lane, question: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:

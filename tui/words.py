@@ -153,6 +153,7 @@ TABLE: dict[str, Text] = {
     "search.wrapped": Text("From the end on to the beginning", "已到末尾，从头继续"),
     "search.wrapped.back": Text("From the beginning back to the end", "已到开头，从末尾继续"),
     "search.found": Text("{n} matches", "{n} 处匹配"),
+    "search.found.1": Text("1 match", "1 处匹配"),
     "search.at": Text("{at} of {n} matches", "第 {at} / {n} 处匹配"),
     "search.going": Text("{n} matches … {share} %", "{n} 处匹配… {share} %"),
     "error.none": Text("No error behind this line.", "此行之后没有错误。"),
@@ -176,6 +177,7 @@ TABLE: dict[str, Text] = {
     "record.marked": Text("marked", "已标记"),
     "record.cut": Text("… the first {shown:,} of {length:,} characters", "… 共 {length:,} 个字符，仅显示前 {shown:,} 个"),
     "record.raw": Text("as it stands in the bundle", "日志包中的原文"),
+    "record.raw.cut": Text("… cut here: the rest is in the bundle", "… 此处截断，其余部分见日志包"),
     "record.raw.ask": Text("w reads the raw line from the bundle", "按 w 从日志包读取原始行"),
     "field.severity": Text("severity", "级别"),
     "field.source": Text("source", "来源"),
@@ -263,6 +265,7 @@ TABLE: dict[str, Text] = {
     "sql.hint": Text("Tab completes, ^r runs, ^o shows examples, Esc leaves the editor.", "Tab 补全，^r 执行，^o 查看示例，Esc 离开编辑框。"),
     "sql.running": Text("running … Esc stops it", "查询中… 按 Esc 中止"),
     "sql.rows": Text("{n} rows", "{n} 行"),
+    "sql.rows.1": Text("1 row", "1 行"),
     "sql.more": Text("more come as you go down", "向下移动时继续读取"),
     "sql.examples": Text("Queries", "查询语句"),
     "export.title": Text("Write all rows to a file", "将全部结果写入文件"),
@@ -308,6 +311,7 @@ TABLE: dict[str, Text] = {
     "rule.title-en": Text("title", "英文标题"),
     "rule.title-zh": Text("title (Chinese)", "中文标题"),
     "rule.found": Text("{n} messages of this case fit the pattern", "该案例有 {n} 条消息符合该模式"),
+    "rule.found.1": Text("1 message of this case fits the pattern", "该案例有 1 条消息符合该模式"),
     "rule.counting": Text("{n} messages fit so far … {share} %", "目前 {n} 条消息符合… {share} %"),
     "rule.hint": Text("^s saves it to your own pack, with the line as its example. Esc leaves.", "^s 保存到个人规则包，并以该行为示例；Esc 放弃。"),
     "rule.saved": Text("Saved: {path}. The next triage uses it.", "已保存：{path}。下次分析时生效。"),
@@ -318,6 +322,8 @@ def say(lang: str, key: str, _or: str = "", **values: object) -> str:
     """The text of `key` in `lang`, filled in; that of `_or` where there is no `key`."""
     if key not in TABLE and _or:
         key = _or
+    if str(values.get("n")) == "1" and f"{key}.1" in TABLE:
+        key += ".1"
     if key not in TABLE:
         return strings.say(lang, key, **values)
     return TABLE[key].of(lang).format(**values)

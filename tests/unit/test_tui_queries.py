@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from forensics.errors import UsageError
 from forensics.report.figures import Clock
 from tests.unit import tui_case
 from tests.unit.case_maker import stored
-from tui import queries, sql, when
+from tui import profile, queries, rerun, sql, when
 from tui.filters import Chip, Filter, parse
 from tui.graph import Found, forest, spans
 from tui.profile import stacked
@@ -249,3 +250,44 @@ def test_stacked_bars_fill_their_width(parts: list[int], width: int) -> None:
     columns = stacked(parts, width)
     assert sum(columns) == (width if sum(parts) else 0)
     assert all(column > 0 for part, column in zip(parts, columns, strict=True) if part)
+
+
+def test_the_profile_is_read_from_whatever_columns_there_are() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    assert profile.read(connection) is None
+    connection.execute(
+        "CREATE TABLE steps (rank INTEGER, step BIGINT, computing_ns BIGINT, exposed_ns BIGINT, free_ns BIGINT, stage_ns BIGINT);"
+        "CREATE TABLE kernels (rank INTEGER, step BIGINT, name VARCHAR, op_type VARCHAR, core VARCHAR, start_ns BIGINT, dur_ns BIGINT, wait_ns BIGINT"
+        ", in_shapes VARCHAR, mac_ratio DOUBLE, aic_mte2_ratio DOUBLE)"
+    )
+    assert profile.read(connection) is None, "tables without rows are no profile"
+    connection.execute(
+        "INSERT INTO steps VALUES (0, 1, 60, 30, 10, 100), (1, 1, 50, 25, 25, NULL);"
+        "INSERT INTO kernels VALUES (0, 1, 'MatMul_1', 'MatMulV3', 'AI_CORE', 0, 3000, 0, '16,16', 0.2, 0.9),"
+        " (0, 1, 'MatMul_2', 'MatMulV3', 'AI_CORE', 5000, 1000, 2000, '16,16', 0.2, 0.9),"
+        " (0, 1, 'Add_3', 'Add', 'AI_VECTOR_CORE', 9000, 1000, 0, '', NULL, NULL)"
+    )
+    found = profile.read(connection)
+    assert found is not None and [step.total for step in found.steps] == [100, 100]
+    first = found.operators[0]
+    assert (first.op_type, first.count, first.total, first.share) == ("MatMulV3", 2, 4000, 0.8) and first.bound == "MTE2 (GM→) 90 %"
+    assert found.operators[1].bound == "" and found.slowest[0].name == "MatMul_1" and [gap.name for gap in found.gaps] == ["MatMul_2"]
+    assert [profile.span(value) for value in (5, 1500, 2_500_000, 3e9)] == ["5 ns", "1.5 us", "2.5 ms", "3 s"]
+
+
+def test_a_verdict_is_shown_with_its_faults_and_its_plot() -> None:
+    verdict = {
+        "kernel": "rope", "status": "confirmed", "reason": {"en": "Wrong from 65536 on.", "zh": "从 65536 起出错。"},
+        "dtype": "bfloat16", "score": 41.5,
+        "faults": [{"name": "position-wrap", "params": {"modulus": 65536}, "score": 0.9, "title": {"en": "wraps", "zh": "回绕"}}],
+        "plot": {
+            "axis": "position", "bins": [{"first": 0, "last": 9, "rows": 10, "error": 0.5, "worst": 1.0}], "limit": 2.0, "boundary": 65536,
+        },
+    }  # fmt: skip
+    shown = rerun.verdict(SimpleNamespace(replays={2: verdict}), 2, "zh")  # type: ignore[arg-type]
+    assert shown is not None and shown.status == "confirmed" and shown.reason == "从 65536 起出错。"
+    assert any("position-wrap: modulus=65536" in text and "回绕" in text for text in shown.lines)
+    assert shown.boundary == 65536 and shown.bars[0].error == 0.5
+    assert rerun.verdict(SimpleNamespace(replays={}), 2, "en") is None  # type: ignore[arg-type]
