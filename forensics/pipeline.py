@@ -33,6 +33,8 @@ from rules.model import FactRow, FirstRow, Hit, MetricRow, Remark, RuleSet
 from rules.query import Tables
 
 if TYPE_CHECKING:
+    import duckdb
+
     from forensics.baseline import Good
 
 OnProgress = Callable[[Progress], None]
@@ -196,31 +198,52 @@ class _Early:
             self._on_progress(Progress("read", 0, 0, finding=found.diagnoses[0].title))
 
 
+class Asked(msgspec.Struct):
+    """The rules applied once more to what a case kept, so that each can be asked for its reasons."""
+
+    rules: RuleSet
+    leaves: list[scan.LeafRef]
+    evaluator: Evaluator
+    conclusion: Conclusion
+
+    def explain(self, ident: str) -> Explanation:
+        """Why a rule holds, or why it does not. Raises KeyError where there is no such rule."""
+        return explain_rule(ident, self.rules, self.leaves, self.evaluator, self.conclusion)
+
+
+def kept_of(case: Case) -> tuple[Kept, RuleSet]:
+    """What a case kept, and its rules. Raises CaseError."""
+    kept = msgspec.msgpack.decode(case.kept(), type=Kept)
+    return kept, _rules(kept.packs, kept.settings)
+
+
+def ask(case: Case, tables: Tables | None) -> Asked:
+    """`tables`: those of the case (`stored`)."""
+    kept, rules = kept_of(case)
+    leaves = scan.Scanner.load(rules, ingest.EXTRA).leaves
+    conclusion = diagnose(
+        rules, leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt, kept.before, tables
+    )
+    evaluator = Evaluator(leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics, tables, options_of(rules)))
+    return Asked(rules, leaves, evaluator, conclusion)
+
+
 def explain(case: Case, what: str) -> Explanation:
     """Why a rule (an id, or the number of a diagnosis) holds in a case, or why it does not. Raises UsageError."""
-    kept = msgspec.msgpack.decode(case.kept(), type=Kept)
-    rules = _rules(kept.packs, kept.settings)
-    scanner = scan.Scanner.load(rules, ingest.EXTRA)
-    tables = stored(case)
-    conclusion: Conclusion = diagnose(
-        rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset, kept.remarks, kept.firsts, kept.doubt, kept.before,
-        tables,
-    )
+    asked = ask(case, stored(case.connection()))
     if what.isdecimal():
-        ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in conclusion.diagnoses}
+        ranks = {diagnosis.rank: diagnosis.finding.rule.id for diagnosis in asked.conclusion.diagnoses}
         if int(what) not in ranks:
             raise UsageError(f"there is no diagnosis {what} in this case; it has {len(ranks)}. A rule is named by its id.")
         what = ranks[int(what)]
-    evaluator = Evaluator(scanner.leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics, tables, options_of(rules)))
     try:
-        return explain_rule(what, rules, scanner.leaves, evaluator, conclusion)
+        return asked.explain(what)
     except KeyError:
         raise UsageError(f"there is no rule {what!a}; `dsforensics rules search WORD` finds rules.") from None
 
 
-def stored(case: Case) -> Tables | None:
+def stored(connection: duckdb.DuckDBPyConnection) -> Tables | None:
     """The tables of the profiles in a case, for rules; None where it has none."""
-    connection = case.connection()
     try:
         asked = connection.execute(
             "SELECT (SELECT count(*) FROM profiles) + (SELECT count(*) FROM metrics WHERE name LIKE 'service.%' OR name LIKE 'bench.%')"

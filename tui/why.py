@@ -5,17 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from forensics.case import Case
 from rules.model import Rule, RuleSet
 
 if TYPE_CHECKING:
-    from forensics.pipeline import Kept
+    from forensics.pipeline import Asked
     from rules.diagnose import Conclusion
-    from rules.evaluate import Evaluator
     from rules.explain import Explanation
-    from rules.scan import LeafRef
 
 # The engine is imported by the first question: the first screen does not wait for it.
 
@@ -26,46 +22,30 @@ class Reasons:
     def __init__(self, case: Case):
         self._case = case
         self._lock = threading.Lock()
-        self._kept: Kept | None = None
         self._rules: RuleSet | None = None
-        self._made: tuple[list[LeafRef], Evaluator, Conclusion] | None = None
+        self._asked: Asked | None = None
 
     def rules(self) -> tuple[Rule, ...]:
         """All rules, with those of the packs that the case was made with."""
+        from forensics.pipeline import kept_of
+
         with self._lock:
-            return self._loaded()[0].rules
+            if self._rules is None:
+                self._rules = kept_of(self._case)[1]
+            return self._rules.rules
 
     def conclusion(self) -> Conclusion:
         with self._lock:
-            return self._concluded()[2]
+            return self._made().conclusion
 
     def of(self, ident: str) -> Explanation:
         """Raises KeyError where there is no such rule."""
-        from rules.explain import explain
-
         with self._lock:
-            leaves, evaluator, conclusion = self._concluded()
-            return explain(ident, self._loaded()[0], leaves, evaluator, conclusion)
+            return self._made().explain(ident)
 
-    def _loaded(self) -> tuple[RuleSet, Kept]:
-        from forensics.pipeline import Kept
-        from rules import pack
+    def _made(self) -> Asked:
+        from forensics.pipeline import ask, stored
 
-        if self._rules is None or self._kept is None:
-            self._kept = msgspec.msgpack.decode(self._case.kept(), type=Kept)
-            self._rules = pack.load(self._kept.packs)
-        return self._rules, self._kept
-
-    def _concluded(self) -> tuple[list[LeafRef], Evaluator, Conclusion]:
-        if self._made is None:
-            from forensics import ingest
-            from rules import scan
-            from rules.diagnose import diagnose
-            from rules.evaluate import Evaluator, Evidences
-
-            rules, kept = self._loaded()
-            scanner = scan.Scanner.load(rules, ingest.EXTRA)
-            conclusion = diagnose(rules, scanner.leaves, kept.hits, kept.counts, kept.facts, kept.metrics, kept.onset)
-            evaluator = Evaluator(scanner.leaves, Evidences(kept.hits, kept.counts, kept.facts, kept.metrics))
-            self._made = (scanner.leaves, evaluator, conclusion)
-        return self._made
+        if self._asked is None:
+            self._asked = ask(self._case, stored(self._case.reader()))
+        return self._asked
