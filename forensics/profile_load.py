@@ -63,6 +63,7 @@ class Loader:
         self.scratch = scratch
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.path: Path | None = None
+        self._waiting: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {}
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -96,15 +97,25 @@ class Loader:
     # ------------------------------------------------------------ what describes the files
 
     def file(self, file: File, profile: int, layout: str, rows: int, bad: int, state: str) -> None:
-        self._put("profile_files", ("file_id", "profile_id", "path", "layout", "rows", "bad_rows", "state"), [
-            (file.file_id, profile, file.path, layout, rows, bad, state)])  # fmt: skip
+        columns = ("file_id", "profile_id", "path", "layout", "rows", "bad_rows", "state")
+        self._later("profile_files", columns, [(file.file_id, profile, file.path, layout, rows, bad, state)])
 
     def note(self, file_id: int, profile: int, kind: str, english: str, chinese: str) -> None:
-        self._put("profile_notes", ("file_id", "profile_id", "kind", "note", "note_zh"), [(file_id, profile, kind, english, chinese)])
+        self._later("profile_notes", ("file_id", "profile_id", "kind", "note", "note_zh"), [(file_id, profile, kind, english, chinese)])
 
     def headers(self, file_id: int, table: str, headers: Iterable[tuple[str, str, float, int | None]]) -> None:
         rows = [(file_id, table, *one) for one in headers]
-        self._put("profile_headers", ("file_id", "table_name", "column_name", "header", "factor", "digits"), rows)
+        self._later("profile_headers", ("file_id", "table_name", "column_name", "header", "factor", "digits"), rows)
+
+    def _later(self, table: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+        """Rows of small tables wait for `flush`: a bundle may have a hundred thousand files."""
+        self._waiting.setdefault(table, (columns, []))[1].extend(rows)
+
+    def flush(self) -> None:
+        """Put in what waits."""
+        for table, (columns, rows) in self._waiting.items():
+            self._put(table, columns, rows)
+        self._waiting = {}
 
     def _json_headers(self, file_id: int, table: str) -> None:
         self.headers(file_id, table, [(name, header, factor, None) for name, (header, factor) in JSON_HEADERS[table].items()])

@@ -34,10 +34,12 @@ def settled(profiles: Profiles, found: Scan) -> Tables:
     """Complete the tables; returns what rules ask."""
 
     connection = profiles.loader.connection
+    profiles.loader.flush()
     _one_export(profiles)
     _steps_of_kernels(profiles)
     _ranks(profiles)
     _not_analysed(profiles, found.files)
+    profiles.loader.flush()
     rows = [
         (
             p.number, p.path, p.node, p.rank, p.device, p.tool, p.info.level, p.info.aic_metrics, p.info.cann, p.info.torch_npu, p.peers or "all",

@@ -85,7 +85,8 @@ class Match(msgspec.Struct, frozen=True):
 
 def normal(header: str) -> tuple[str, str]:
     """(name, unit) of a header: lower case, letters and digits only; the unit is empty where none is given."""
-    found = _HEADER.match(header.strip().strip('"').strip())
+    header = header.strip().strip('"').strip()[:200]
+    found = _HEADER.match(header)
     base, unit = (found["base"], found["unit"].lower()) if found else (header, "")
     return _NO_LETTER.sub("", base.lower()), unit
 

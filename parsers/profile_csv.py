@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""
 LONGEST_HEADER = 16 << 10
+MOST_COLUMNS = 400
 
 Read = Callable[[int], bytes]
 """Gives up to so many bytes; empty at the end."""
@@ -39,7 +40,7 @@ def header(head: str) -> tuple[Match, str] | None:
     if not 3 <= len(first) <= LONGEST_HEADER:
         return None
     delimiter = max(",;\t", key=first.count)
-    if first.count(delimiter) < 2:
+    if not 2 <= first.count(delimiter) < MOST_COLUMNS:
         return None
     try:
         names = next(csv.reader([first], delimiter=delimiter))

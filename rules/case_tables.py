@@ -62,7 +62,7 @@ COMMUNICATION = ("COMMUNICATION", "HCCL", "HCCS", "CCU")
 VIEWS = {
     "compute": "SELECT * FROM kernels WHERE (core IS NULL OR core NOT IN ("
     + ", ".join(f"'{core}'" for core in COMMUNICATION)
-    + ")) AND name NOT ILIKE 'hcom\\_%' ESCAPE '\\'",
+    + ")) AND (name IS NULL OR NOT starts_with(name, 'hcom_'))",
 }
 """`compute`: kernels without communication, as every share of device time is taken over them."""
 
