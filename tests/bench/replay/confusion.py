@@ -1,6 +1,6 @@
 """The confusion experiment: faults put into device-like kernels, with parameters that the referee does not know; what does it name?
 
-    python -m tests.bench.replay.confusion             a few cases, about two minutes on two cores
+    python -m tests.bench.replay.confusion             a few cases, some minutes on two cores
     python -m tests.bench.replay.confusion --full      all 18 cases and new random ones, two trials each, both dtypes
     python -m tests.bench.replay.confusion --only rope
 
