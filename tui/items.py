@@ -8,11 +8,25 @@ from typing import NamedTuple
 from textual.content import Content
 
 from forensics.report.figures import number
+from forensics.report.job_words import attempt_rows, began_words, node_heading, node_rows, origins
 from forensics.report.page import wrap
 from forensics.report.strings import of as in_language
 from forensics.report.strings import say as report_say
-from forensics.report.words import chain, coverage_words, lost_members, named, of_note, place, reason, scope_words, verdict
-from forensics.result import Triage
+from forensics.report.words import (
+    chain,
+    changed_rows,
+    coverage_words,
+    lost_members,
+    named,
+    novel_rows,
+    of_note,
+    place,
+    rate_rows,
+    reason,
+    scope_words,
+    verdict,
+)
+from forensics.result import Baseline, Triage
 from forensics.safe_text import cells, safe
 from rules.model import Diagnosis
 from tui.session import Session
@@ -78,6 +92,11 @@ def sections(session: Session, width: int, list_width: int) -> list[Section]:
     out = [Section(_title(session, d, list_width), list(_diagnosis(session, triage, d, width))) for d in named(triage)]
     if not out:
         out.append(Section(Content.styled(report_say(lang, verdict(triage)), "bold"), list(_first_errors(session, triage, width))))
+    if triage.began or len(triage.nodes) > 1:
+        out.append(Section(_plain(report_say(lang, "began")), list(_origin(session, triage, width))))
+    if triage.baseline is not None:
+        title = report_say(lang, "baseline", name=safe(triage.baseline.name), lines=number(triage.baseline.lines, lang))
+        out.append(Section(_plain(title), list(_baseline(session, triage.baseline, width))))
     if triage.unexplained:
         total = sum(shape.count for shape in triage.unexplained)
         title = report_say(lang, "unexplained", n=number(total, lang), kinds=len(triage.unexplained))
@@ -102,7 +121,7 @@ def _title(session: Session, diagnosis: Diagnosis, width: int) -> Content:
     column = cells(head + grade)
     lines = wrap(safe(diagnosis.title.of(lang)), max(16, width - column))
     text = ("\n" + " " * column).join(lines)
-    scope = scope_words(diagnosis.finding.scope, lang)
+    scope = scope_words(diagnosis.place, lang)
     when = session.clock.time(diagnosis.finding.first)
     foot = " · ".join(part for part in (safe(scope), when) if part)
     parts: list[str | tuple[str, str]] = [(head, "bold"), (grade, LEVELS.get(diagnosis.level, "")), (text, "bold")]
@@ -141,6 +160,44 @@ def _diagnosis(session: Session, triage: Triage, diagnosis: Diagnosis, width: in
         yield put("", ident, target=Target("rule", ident))
     for at, reference in enumerate(rule.references):
         yield put("see" if at == 0 else "", " · ".join(part for part in (reference.title, reference.id) if part))
+
+
+def _origin(session: Session, triage: Triage, width: int) -> Iterator[Item]:
+    """Where each attempt began to fail and by what signs, then the nodes and the attempts."""
+    lang = session.lang
+    for began in origins(triage):
+        words = began_words(began, len(triage.attempts) > 1, lang)
+        yield Item(row("", words, width, 2, "bold", report_say(lang, f"level.{began.sure}")), NOWHERE, words)
+        for sign in began.signs:
+            at = place(sign.file, sign.line) if sign.file else ""
+            target = Target("line", sign.file, sign.line) if sign.file and sign.line else NOWHERE
+            yield Item(row("", sign.reason.of(lang), width, 4, "", at), target, f"{sign.reason.of(lang)}  {at}".rstrip())
+    for title, rows in (
+        (node_heading(triage.nodes, lang), node_rows(triage, True, lang) if len(triage.nodes) > 1 else []),
+        (report_say(lang, "attempts-heading"), attempt_rows(triage, session.clock, lang)),
+    ):
+        if rows:
+            yield Item(row("", title, width, 2, "bold"), NOWHERE, title)
+        for name, text in rows:
+            yield Item(row("", text, width, 4, "", name), NOWHERE, f"{name}  {text}")
+
+
+def _baseline(session: Session, baseline: Baseline, width: int) -> Iterator[Item]:
+    lang = session.lang
+    rows = novel_rows(baseline, session.clock, lang)
+    for shape, (lead, text) in zip(baseline.novel, rows, strict=True):
+        yield Item(row("", text.strip(), width, 2, "", lead, EVIDENCE_LINES), Target("line", shape.file, shape.line), f"{lead}  {text}")
+    for title, more in (
+        (report_say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang)),
+        (report_say(lang, "more-often"), rate_rows(baseline.more, lang)),
+        (report_say(lang, "gone"), rate_rows(baseline.gone, lang)),
+    ):
+        if more:
+            yield Item(row("", title, width, 2, "bold"), NOWHERE, title)
+        for lead, text in more:
+            yield Item(row("", text.strip(), width, 4, "", lead, EVIDENCE_LINES), NOWHERE, f"{lead}  {text}")
+    if not (rows or baseline.changed or baseline.more or baseline.gone):
+        yield Item(row("", report_say(lang, "same"), width, 2), NOWHERE, "")
 
 
 def _first_errors(session: Session, triage: Triage, width: int) -> Iterator[Item]:
