@@ -9,6 +9,8 @@ texts is searched for in every byte. Both are fine as long as they are seldom.
 
 from __future__ import annotations
 
+import re
+
 from rules import literals
 from rules.looks import chains_of
 from rules.model import Leaf, Problem, RuleSet, leaves_of
@@ -30,6 +32,8 @@ def costly_leaves(rules: RuleSet) -> list[Problem]:
 def costly(leaf: Leaf) -> str:
     """What makes a pattern slow and what to do about it, or an empty text."""
     chains, folded = chains_of(leaf)
+    if not chains and _anchored(leaf):
+        return ""  # looked for at the begins of lines only, as rows of a table are
     if not chains:
         return (
             "a part of this regex has no fixed text to look for: it is searched for in every byte of a log; let each alternative hold "
@@ -44,6 +48,15 @@ def costly(leaf: Leaf) -> str:
         f"ordinary logs are full of what it looks for, {texts}: {met} of {literals.lines()} sample lines; "
         "name a rarer text that the line always holds, or ask for a fact (env.*, arg.*) instead of a line"
     )
+
+
+def _anchored(leaf: Leaf) -> bool:
+    """Whether all of a regex stands at the begin of a line."""
+    try:
+        tree = literals.parser.parse(leaf.regex)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return len(tree) > 1 and tree[0] == (literals.ops.AT, literals.ops.AT_BEGINNING)
 
 
 def _some(texts: literals.Texts, folded: bool) -> str:
