@@ -28,20 +28,6 @@ PATTERNS = [
 ]
 CHARACTERS = st.characters(min_codepoint=32, max_codepoint=126) | st.sampled_from("慢卡节点")
 
-ACCEPTED = {
-    ("cann-runtime.context.second-context-on-npu0", "extra"): "row of an npu-smi table: only numbers, given up at the first character",
-    ("cann-runtime.context.second-context-on-npu0", "own"): "row of an npu-smi table",
-    ("driver.device.smi-process-holds", "row"): "row of an npu-smi table",
-    ("hccl.port.device-holder", "holder"): "row of an npu-smi table",
-    ("memory.device.oom-with-process", "row"): "row of an npu-smi table",
-    ("torch-npu.context.second-card", "one"): "row of an npu-smi table",
-    ("torch-npu.context.second-card", "two"): "row of an npu-smi table",
-    ("field-950.hbm.bottleneck", "row"): "row of numbers of a monitor, given up at the first letter",
-    ("field-950.clock.varies", "high"): "row of numbers of a monitor",
-    ("field-950.clock.varies", "low"): "row of numbers of a monitor",
-}
-"""Shipped patterns without a text to look for, each with the reason why it may."""
-
 
 def in_order(chain: literals.Chain | list[literals.Texts], line: str) -> bool:
     """Whether the line holds one text of every set, each behind the one before."""
@@ -134,8 +120,12 @@ def test_texts_that_begin_or_end_alike_are_looked_for_once() -> None:
 
 def test_no_shipped_pattern_is_costly() -> None:
     found = [(rule.id, leaf.id, cost.costly(leaf)) for rule in pack.load().rules for leaf in scan.leaves_of(rule.match) if leaf.of_line]
-    assert {(rule, leaf): why for rule, leaf, why in found if why and (rule, leaf) not in ACCEPTED} == {}
-    assert set(ACCEPTED) <= {(rule, leaf) for rule, leaf, why in found if why}, "an exception that is none any more"
+    assert {(rule, leaf): why for rule, leaf, why in found if why} == {}
+
+
+def test_a_row_of_a_table_needs_no_text_as_it_is_looked_for_at_the_begin_of_lines_only() -> None:
+    assert cost.costly(Leaf(id="m", regex=r"^\|\s*\d+\s+\d+\s*\|")) == ""
+    assert "no fixed text" in cost.costly(Leaf(id="m", regex=r"^\d+|\d+ ms"))
 
 
 RULE = """
