@@ -50,13 +50,22 @@ _NETWORK = Note(
     "多个 rank 相互等待，但日志包中没有网口状态。请在每台主机上对每张卡执行："
     "hccn_tool -i ID -link -g; hccn_tool -i ID -stat -g; hccn_tool -i ID -tls -g",
 )
+_COLLECT = Note(
+    "The simple way to all that is named below: on each node, as root: dsforensics collect -o logs.tar.gz --log CONSOLE.log (where it is not"
+    " installed: dsforensics collect --emit-script > collect.py here, copy that file to the node, python3 collect.py -o logs.tar.gz)",
+    "最简便的方式：在每个节点上以 root 执行 dsforensics collect -o logs.tar.gz --log CONSOLE.log，即可收集下列内容"
+    "（未安装时：先在本机执行 dsforensics collect --emit-script > collect.py，拷贝到该节点后执行 python3 collect.py -o logs.tar.gz）",
+)
+"""Stands first: one command instead of many."""
 LIMIT = 4
 
 
 def collect_next(kinds: Collection[str], collective: bool) -> list[Note]:
-    """At most LIMIT sources that are missing. `kinds`: source kinds the bundle has; `collective`: whether a collective is involved."""
+    """The command that gathers all, then at most LIMIT sources that are missing, each with its own; nothing where none is missing.
+
+    `kinds`: source kinds the bundle has; `collective`: whether a collective is involved."""
     present = set(kinds)
     missing = [Note(en, zh) for wanted, en, zh in _SOURCES if not wanted & present]
     if collective and "hccn-tool" not in present:
         missing.insert(0, _NETWORK)
-    return missing[:LIMIT]
+    return [_COLLECT, *missing[:LIMIT]] if missing else []

@@ -1,4 +1,5 @@
-"""An incident beside a good run: lines of shapes that the good run does not have, other versions and settings, other rates.
+"""An incident beside a good run: lines of shapes that the good run does not have, other versions and settings, other rates,
+and, where both hold profiles, operators and steps that have become slower.
 
 It needs no rule, so it shows something where no rule fits; and what the rules found counts for less where they find it in the good run too.
 """
@@ -6,12 +7,14 @@ It needs no rule, so it shows something where no rule fits; and what the rules f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from forensics import ingest, shapes, summary
+from forensics import ingest, shapes, slower, summary
 from forensics.bundle import Bundle
 from forensics.clocks import FileClock
 from forensics.origin import of_path
+from forensics.profiles import Profiles
 from forensics.result import Baseline, ChangedFact, ChangedRate, FactSeen, NovelShape
 from rules.diagnose import diagnose
 from rules.model import RuleSet
@@ -23,6 +26,8 @@ GROUP = 2
 """Lines of one file that are listed before other files have their turn."""
 CHANGED = 100
 RATES = 20
+SLOWER = 100
+"""Operators and steps that the report lists."""
 TIMES = 5.0
 """A rate that is so many times what it was in the good run has changed."""
 SOME = 20
@@ -52,26 +57,43 @@ _FLEETING = re.compile(
 class Good:
     """What is known of the good run."""
 
-    def __init__(self, bundle: Bundle, scan: ingest.Scan, counted: shapes.Counted, held: frozenset[str]):
+    def __init__(self, bundle: Bundle, scan: ingest.Scan, counted: shapes.Counted, held: frozenset[str], timed: slower.Timed | None = None):
         self.name, self.sha256, self.held = bundle.name, bundle.sha256, held
         self.lines, self.files = scan.lines, sum(member.status != "skipped" for member in scan.files)
         self.span = _span(scan)
         self.facts = summary.facts_of(scan.facts)
         self.counted = counted
+        self.timed = timed
+        """What its profiles took; None without profiles."""
 
 
-def read(bundle: Bundle, rules: RuleSet, scanner: Scanner, workers: int | None = None, zone: int | None = None) -> Good:
-    """Scan the bundle of the good run. Raises ForensicsError where it cannot be read."""
-    scan = ingest.scan(bundle, scanner, workers, zone)
-    onset = min((first.ts for first in scan.first_errors if first.ts is not None), default=None)
-    found = diagnose(rules, scanner.leaves, scan.hits, scan.counts, scan.facts, scan.metrics, onset)
+def read(
+    bundle: Bundle, rules: RuleSet, scanner: Scanner, workers: int | None = None, zone: int | None = None, scratch: Callable[[], Path] | None = None
+) -> Good:
+    """Scan the bundle of the good run; its profiles too, where there is a folder for their tables. Raises ForensicsError where it cannot be
+    read."""
+    profiles = Profiles(scratch) if scratch is not None else None
+    try:
+        scan = ingest.scan(bundle, scanner, workers, zone, divert=None if profiles is None else profiles.take)
+        tables = None if profiles is None else profiles.finish(scan)
+        onset = min((first.ts for first in scan.first_errors if first.ts is not None), default=None)
+        found = diagnose(rules, scanner.leaves, scan.hits, scan.counts, scan.facts, scan.metrics, onset, tables=tables)
+        timed = None if profiles is None or tables is None else times_of(profiles, scan)
+    finally:
+        if profiles is not None:
+            profiles.close()
     with bundle.reopen() as again:
         counted = shapes.count(again, workers)
-    return Good(bundle, scan, counted, frozenset(finding.rule.id for finding in found.findings))
+    return Good(bundle, scan, counted, frozenset(finding.rule.id for finding in found.findings), timed)
 
 
-def compare(good: Good, scan: ingest.Scan, counted: shapes.Counted) -> Baseline:
-    """What differs in the incident; `scan` and `counted` are of its bundle."""
+def times_of(profiles: Profiles, scan: ingest.Scan) -> slower.Timed:
+    """What the operators and steps of a run took, by its profiles, which are finished and not closed."""
+    return slower.timed(profiles.loader.connection, {member.file_id: member.path for member in scan.files})
+
+
+def compare(good: Good, scan: ingest.Scan, counted: shapes.Counted, timed: slower.Timed | None = None) -> Baseline:
+    """What differs in the incident; `scan`, `counted` and `timed` (None: no profiles) are of its bundle."""
     novel = [shape for key, shape in counted.shapes.items() if key not in good.counted.shapes and shape.text]
     constant = _constants(good.counted, counted)
     novel += [shape for shape, _ in constant]
@@ -79,10 +101,12 @@ def compare(good: Good, scan: ingest.Scan, counted: shapes.Counted) -> Baseline:
     times = {id(shape): _utc(shape, scan.clocks) for shape in novel}
     rows = _ranked(novel, times)
     up, gone = _rates(good, scan, counted)
+    slow = slower.compare(good.timed, timed) if good.timed is not None and timed is not None else []
     return Baseline(
         name=good.name, sha256=good.sha256, files=good.files, lines=good.lines,
         novel=[_row(shape, counted, times[id(shape)], was.get(id(shape), "")) for shape in rows[:NOVEL]], novel_total=len(novel),
         changed=_changes(good.facts, summary.facts_of(scan.facts))[:CHANGED], more=up[:RATES], gone=gone[:RATES],
+        slower=slow[:SLOWER], slower_total=len(slow),
     )  # fmt: skip
 
 

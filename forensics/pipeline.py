@@ -151,7 +151,7 @@ def _triaged(bundle: Bundle | Several, case: Case, sources: list[str], options: 
     info = _bundle_info(bundle, found, offset)
     triage = summary.summarise(own_version(), rules, scanner.leaves, info, found, conclusion, _clock_notes(found.files))
     if good is not None:
-        triage.baseline = _differences(good, bundle, found, options)
+        triage.baseline = _differences(good, bundle, found, options, profiles if tables is not None else None)
     if options.profile:
         triage.checks = preflight.results(rules, scanner.leaves, found)
     identity = Identity(bundle.sha256, _digest(rules, options, good.sha256 if good is not None else ""), own_version())
@@ -326,15 +326,23 @@ def _good_run(options: Options, rules: RuleSet, scanner: scan.Scanner, offset: i
     if options.baseline == "-":
         raise UsageError("--baseline wants an archive, a folder or a file; standard input is read once only.")
     with Bundle(options.baseline, _limits(options), case.scratch, case.folder) as bundle:
-        return baseline.read(bundle, rules, scanner, options.workers, offset)
+        return baseline.read(bundle, rules, scanner, options.workers, offset, lambda: _apart(case.scratch))
 
 
-def _differences(good: Good, bundle: Bundle | Several, found: ingest.Scan, options: Options) -> Baseline:
+def _apart(scratch: Path) -> Path:
+    """A folder for the tables of the good run's profiles, beside those of the incident."""
+    folder = scratch / "good"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _differences(good: Good, bundle: Bundle | Several, found: ingest.Scan, options: Options, profiles: Profiles | None) -> Baseline:
     from forensics import baseline, shapes
 
     again = bundle.reopen()
     try:
-        return baseline.compare(good, found, shapes.count(again, options.workers))
+        timed = None if profiles is None or good.timed is None else baseline.times_of(profiles, found)
+        return baseline.compare(good, found, shapes.count(again, options.workers), timed)
     finally:
         again.close()
 

@@ -198,6 +198,35 @@ class ChangedRate(msgspec.Struct):
     line: int
 
 
+class Slower(msgspec.Struct):
+    """An operator type or the mean step of a rank that takes clearly longer than in the good run. Durations are milliseconds, means over the
+    capture; the place is that of the longest here."""
+
+    kind: str
+    """operator: kernels of one type; step: a step of a rank; computing: what it computes, where both runs do not tell of more."""
+    name: str
+    """Operator type; empty of steps."""
+    rank: int | None
+    """None: of all ranks together."""
+    before: float
+    after: float
+    before_count: int
+    """Kernels or steps of the good run."""
+    after_count: int
+    file: str
+    row: int | None
+    line: int
+    share: float | None = None
+    """Of an operator: its share of the computing time here, 0 to 1."""
+    core_before: str = ""
+    core: str = ""
+    """Of an operator: what it ran on, there and here."""
+    part: str = ""
+    """Of a step: what has grown most of computing, exposed (communication that no computing overlaps) and free (idle)."""
+    part_before: float = 0.0
+    part_after: float = 0.0
+
+
 class Baseline(msgspec.Struct):
     """What differs from a good run."""
 
@@ -213,6 +242,9 @@ class Baseline(msgspec.Struct):
     more: list[ChangedRate]
     gone: list[ChangedRate]
     """Kinds of lines of the good run that hardly occur here, or not at all."""
+    slower: list[Slower] = []
+    """Where both runs hold profiles."""
+    slower_total: int = 0
 
 
 class Note(msgspec.Struct, frozen=True):

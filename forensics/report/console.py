@@ -27,6 +27,7 @@ from forensics.report.words import (
     reason,
     replayed,
     scope_words,
+    slower_rows,
     subject,
     verdict,
     wanting,
@@ -217,10 +218,11 @@ def _baseline(page: Page, triage: Triage, clock: Clock) -> None:
         return
     page.blank()
     page.put(say(lang, "baseline", name=baseline.name, lines=number(baseline.lines, lang)), "bold")
-    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone or baseline.slower):
         page.put(say(lang, "same"), indent=2)
     _listed(page, say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang), NOVEL)
     _listed(page, say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang), SOME)
+    _listed(page, say(lang, "slower", n=baseline.slower_total), slower_rows(baseline, lang), SOME)
     _listed(page, say(lang, "more-often"), rate_rows(baseline.more, lang), FEW)
     _listed(page, say(lang, "gone"), rate_rows(baseline.gone, lang), FEW)
 

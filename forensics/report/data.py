@@ -18,7 +18,7 @@ from forensics.errors import CaseError
 from forensics.marks import Mark
 from forensics.report.drawn import drawn
 from forensics.report.figures import iso
-from forensics.result import Baseline, ChangedRate, FirstError, NodeSeen, Triage
+from forensics.result import Baseline, ChangedRate, FirstError, NodeSeen, Slower, Triage
 from forensics.safe_text import json_quiet, safe, whole
 from replay.result import Verdict
 from rules.model import Began, Diagnosis, Evidence, Text
@@ -117,6 +117,27 @@ def _baseline(baseline: Baseline) -> dict[str, Any]:
         "changed": [{"name": c.name, "before": c.before, "after": c.after, "file": c.file, "line": c.line} for c in baseline.changed],
         "more": rates(baseline.more),
         "gone": rates(baseline.gone),
+        "slower": [_slower(one) for one in baseline.slower],
+        "slower_total": baseline.slower_total,
+    }
+
+
+def _slower(one: Slower) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "name": one.name or None,
+        "rank": one.rank,
+        "before_ms": one.before,
+        "after_ms": one.after,
+        "before_count": one.before_count,
+        "after_count": one.after_count,
+        "share": one.share,
+        "core_before": one.core_before or None,
+        "core": one.core or None,
+        "part": {"name": one.part, "before_ms": one.part_before, "after_ms": one.part_after} if one.part else None,
+        "file": one.file,
+        "row": one.row,
+        "line": one.line,
     }
 
 

@@ -74,6 +74,18 @@ def span(us: int, lang: str) -> str:
     return f"{minutes:.0f} min {seconds} s" if minutes else f"{seconds} s"
 
 
+def duration(ms: float) -> str:
+    """Milliseconds to three digits, in a unit that suits them: `812 µs`, `1.53 ms`, `2.40 s`."""
+    for factor, unit in ((1e3, "µs"), (1.0, "ms")):
+        if ms * factor < 999.5:
+            return f"{_digits(ms * factor)} {unit}"
+    return f"{_digits(ms / 1e3)} s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
 def size(count: float) -> str:
     """Bytes as `1.02 GB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):

@@ -27,6 +27,7 @@ from forensics.report.words import (
     reason,
     replayed,
     scope_words,
+    slower_rows,
     subject,
     verdict,
     wanting,
@@ -169,11 +170,12 @@ def _baseline(triage: Triage, look: Look, clock: Clock) -> list[str]:
     if baseline is None:
         return []
     parts = [f"## {say(lang, 'baseline', name=code_span(baseline.name), lines=number(baseline.lines, lang))}"]
-    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone):
+    if not (baseline.novel or baseline.changed or baseline.more or baseline.gone or baseline.slower):
         parts.append(say(lang, "same"))
     sections = (
         (say(lang, "novel", n=number(baseline.novel_total, lang)), novel_rows(baseline, clock, lang)),
         (say(lang, "changed", n=len(baseline.changed)), changed_rows(baseline, lang)),
+        (say(lang, "slower", n=baseline.slower_total), slower_rows(baseline, lang)),
         (say(lang, "more-often"), rate_rows(baseline.more, lang)),
         (say(lang, "gone"), rate_rows(baseline.gone, lang)),
     )

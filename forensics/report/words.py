@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable
 
 from forensics.marks import Mark
-from forensics.report.figures import Clock, number, size
+from forensics.report.figures import Clock, duration, number, size
 from forensics.report.page import Look
 from forensics.report.strings import TABLE, say
-from forensics.result import Baseline, BundleInfo, ChangedRate, CheckResult, FactSeen, Member, Note, Triage
+from forensics.result import Baseline, BundleInfo, ChangedRate, CheckResult, FactSeen, Member, Note, Slower, Triage
 from replay.result import STATUS_WORDS
 from rules.model import Diagnosis, Scope
 
@@ -112,6 +112,41 @@ def changed_rows(baseline: Baseline, lang: str) -> list[tuple[str, str]]:
 def rate_rows(rates: list[ChangedRate], lang: str) -> list[tuple[str, str]]:
     """(frequency and place; text) of lines that are far more or far less frequent."""
     return [(f"{say(lang, 'rate', after=one.after, expected=f'{one.expected:g}')}  {place(one.file, one.line)}", one.text) for one in rates]
+
+
+def slower_name(one: Slower, lang: str) -> str:
+    """What is slower: an operator type with its core (or cores, where it has moved), or a step."""
+    if one.kind != "operator":
+        return say(lang, f"slower.{one.kind}")
+    cores = f"{one.core_before} → {one.core}" if one.core_before and one.core and one.core_before != one.core else one.core
+    return f"{one.name} ({cores})" if cores else one.name
+
+
+def slower_more(one: Slower, lang: str) -> str:
+    """How often it ran, and how much it is of the whole."""
+    if one.kind == "operator":
+        return say(lang, "slower-calls", before=one.before_count, after=one.after_count, share=f"{one.share or 0.0:.1%}")
+    steps = say(lang, "slower-steps", before=one.before_count, after=one.after_count)
+    if not one.part:
+        return steps
+    part = say(lang, f"part.{one.part}")
+    return say(lang, "slower-part", steps=steps, part=part, before=duration(one.part_before), after=duration(one.part_after))
+
+
+def slower_place(one: Slower, lang: str) -> str:
+    """File and row; of a table without text lines, such as a database, the row alone."""
+    where = place(one.file, one.line) if one.line else one.file
+    return where if one.row is None else say(lang, "place-row", place=where, row=one.row)
+
+
+def slower_rows(baseline: Baseline, lang: str) -> list[tuple[str, str]]:
+    """(place and rank; what, before → after, how often) of operators and steps that take longer."""
+    rows = []
+    for one in baseline.slower:
+        lead = "  ".join(part for part in (slower_place(one, lang), "" if one.rank is None else f"rank {one.rank}") if part)
+        values = {"before": duration(one.before), "after": duration(one.after), "ratio": f"{one.after / one.before:.2f}"}
+        rows.append((lead, say(lang, "slower-row", name=slower_name(one, lang), more=slower_more(one, lang), **values)))
+    return rows
 
 
 def replayed(diagnosis: Diagnosis, triage: Triage, lang: str) -> str:

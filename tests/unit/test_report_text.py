@@ -70,7 +70,7 @@ def test_the_terminal_report_in_full() -> None:
 def test_every_text_is_used() -> None:
     """A text nobody shows is one that nobody keeps right."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(forensics.__file__).parent.rglob("*.py") if path.name != "strings.py")
-    families = ("level.", "status.", "stage.", "provenance.", "compared.", "check.", "group.")
+    families = ("level.", "status.", "stage.", "provenance.", "compared.", "check.", "group.", "slower.", "part.")
     families += tuple(f"page.{word}." for word in ("layer", "action", "role", "status", "theme", "axis"))
     assert [key for key in TABLE if not key.startswith(families) and not re.search(rf"""["']{re.escape(key.removesuffix(".1"))}["']""", source)] == []
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from forensics.report.figures import Clock
+from collections.abc import Callable
+
+from forensics.report.figures import Clock, duration
 from forensics.report.strings import LANGUAGES, say
 from forensics.report.web.diagnosis import log_line
 from forensics.report.web.markup import Html, both, el, join, t, worded
 from forensics.report.web.tables import table
-from forensics.report.words import place
-from forensics.result import ChangedFact, ChangedRate, Triage
+from forensics.report.words import place, slower_more, slower_name, slower_place
+from forensics.result import ChangedFact, ChangedRate, Slower, Triage
 from forensics.safe_text import clip, safe
 from rules.model import Text
 
@@ -33,6 +35,10 @@ def section(triage: Triage, clock: Clock) -> Html:
         rows = [_changed(one) for one in baseline.changed[:MOST]]
         head = [(t("page.name"), False), (t("page.before"), False), (t("page.after"), False), (t("page.where"), False)]
         parts.append(el("div", el("h3", t("changed", n=len(baseline.changed))), table(head, rows), cls="part stack"))
+    if baseline.slower:
+        rows = [_slower(one) for one in baseline.slower[:MOST]]
+        head = [(t("page.name"), False), (t("page.before"), True), (t("page.after"), True), (t("page.extent"), False), (t("page.where"), False)]
+        parts.append(el("div", el("h3", t("slower", n=baseline.slower_total)), table(head, rows), cls="part stack"))
     for key, rates in (("more-often", baseline.more), ("gone", baseline.gone)):
         if rates:
             parts.append(_log(worded(key), [_rate(one) for one in rates[:MOST]]))
@@ -57,6 +63,19 @@ def _changed(one: ChangedFact) -> Html:
     return el(
         "tr", el("th", el("code", one.name), scope="row"), el("td", values(one.before), cls="wrap"), el("td", values(one.after), cls="wrap"),
         el("td", clip(safe(place(one.file, one.line)), 160), cls="soft small place"), cls="differs",
+    )  # fmt: skip
+
+
+def _slower(one: Slower) -> Html:
+    def words(of: Callable[[Slower, str], str]) -> Html:
+        return both(Text(*(clip(safe(of(one, lang)), VALUE) for lang in LANGUAGES)))
+
+    name = el("code", clip(safe(slower_name(one, "en")), VALUE)) if one.kind == "operator" else words(slower_name)
+    rank = None if one.rank is None else el("div", f"rank {one.rank}", cls="soft small")
+    ratio = el("span", join((" (", t("times", n=f"{one.after / one.before:.2f}"), ")")), cls="soft small")
+    return el(
+        "tr", el("th", name, rank, scope="row"), el("td", duration(one.before), cls="number"), el("td", duration(one.after), ratio, cls="number"),
+        el("td", words(slower_more), cls="wrap"), el("td", words(slower_place), cls="soft small place"), cls="differs",
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ TEXTS: dict[str, Text] = {
     "page.baseline-word": Text("Good run", "正常运行对比"),
     "page.before": Text("Good run", "正常运行"),
     "page.after": Text("Here", "此处"),
+    "page.extent": Text("How often", "次数与占比"),
     "page.origin-word": Text("Origin", "起点"),
     "page.job-word": Text("Origin and nodes", "起点与节点"),
     "page.codes-word": Text("Codes", "错误码"),
