@@ -106,7 +106,7 @@ def _leaf(leaf: Leaf) -> Iterator[str]:
     for name, key in (("contains", "contains"), ("codes", "code"), ("not_contains", "not_contains"), ("source", "source")):
         if values := getattr(leaf, name):
             yield f"{key}: {_list(values)}"
-    for name in ("regex", "fact", "metric", "mismatch"):
+    for name in ("regex", "fact", "metric", "mismatch", "sql"):
         if value := getattr(leaf, name):
             yield f"{name}: {quoted(value)}"
     for name in ("ignore_case", "optional"):

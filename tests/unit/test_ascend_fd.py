@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from forensics.authoring import app
-from rules import ascend_fd, author, pack, scan, written
+from rules import ascend_fd, author, pack, query, scan, written
 from rules.diagnose import Conclusion
-from rules.model import RuleSet
+from rules.model import RuleSet, leaves_of
 
 BASE = {
     "knowledge-repository": {
@@ -161,7 +161,8 @@ def test_the_command_says_what_runs_and_writes_a_pack_on_demand(base: Path, tmp_
 
 def test_rules_written_as_yaml_read_back_the_same(tmp_path: Path) -> None:
     rules = pack.load().rules
-    shipped = [rule for number, rule in enumerate(rules) if rule.metrics or rule.replay or rule.applies_to or number % 4 == 0]
+    own = [rule for rule in rules if not any(query.parameters(leaf.sql) for leaf in leaves_of(rule.match))]  # options are in a pack's own header
+    shipped = [rule for number, rule in enumerate(own) if rule.metrics or rule.replay or rule.applies_to or number % 4 == 0]
     written.write_pack(tmp_path / "all", "all", shipped)
     again = {rule.id: rule for rule in pack.load([tmp_path / "all"], shipped=False).rules}
     for rule in shipped:

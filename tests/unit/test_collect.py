@@ -119,7 +119,7 @@ def test_the_bundle_triages_well(server: Server, tmp_path: Path) -> None:
     work.close()
     triage = work.triage
     kinds = {member.path.split("/", 1)[1]: member.kind for member in triage.coverage.members}
-    assert triage.bundle.nodes == ["node-atlas-k71"] and triage.bundle.devices == 2
+    assert triage.bundle.nodes == ["atlas-k71"] and triage.bundle.devices == 2
     assert kinds["npu-smi.txt"] == kinds["npu-smi-queries.txt"] == "npu-smi" and kinds["hccn_tool.txt"] == "hccn-tool"
     assert kinds["dmesg.txt"] == "kernel" and kinds["env.txt"] == kinds["versions.txt"] == "environment"
     facts = {(fact.name, fact.value) for fact in triage.facts}

@@ -49,7 +49,7 @@ class Terminal:
     def type(self, text: str) -> None:
         self.tmux("send-keys", "-l", text)
 
-    def until(self, wanted: str, seconds: float = 40.0) -> str:
+    def until(self, wanted: str, seconds: float = 120.0) -> str:
         stop = time.monotonic() + seconds
         while wanted not in (shown := self.screen()):
             assert time.monotonic() < stop, f"{wanted!r} did not come; the terminal shows:\n{shown}"
