@@ -39,6 +39,8 @@ COMPILE_FROM = 150 << 20
 ROWS = 100_000
 """Rows that are written at once, from which a row group is made."""
 PIECE = 256 << 10
+PART = 4_000_000
+"""Rows from which a process begins a further part: a writer remembers where each page of a part lies until that is closed."""
 SHORT = 16
 """Bytes of a line below which a segment is read in pieces of PIECE."""
 BLANK = b"\n" * 1000
@@ -129,7 +131,7 @@ def build(
     for left in pool.finished:
         if isinstance(left, Failed):
             raise CaseError(_unwritten(case, left.reason))
-        names += [str(left)] if left else []
+        names += left if isinstance(left, list) else []
     if not agrees():
         case.clear()
         raise CaseError("the bundle has changed since the case was made: run triage again")
@@ -229,10 +231,12 @@ class IndexWork:
     """The work of one process (see `pool.Work`)."""
 
     def __init__(self, folder: Path, number: int, origins: Origins, compiled: bool):
+        pa.set_memory_pool(pa.system_memory_pool())  # what is freed goes back: the pool of Arrow would keep the most there ever was
         self.path = folder / f"events-{number}.parquet"
         self.origins, self.compiled = origins, compiled
         self.columns = Columns()
         self.writer: pq.ParquetWriter | None = None
+        self.written, self.parts = 0, 0
 
     def work(self, task: Task, block: Block) -> int:
         """Write the rows of a block; how many there were."""
@@ -251,17 +255,24 @@ class IndexWork:
 
     def _write(self, batch: Batch) -> int:
         if batch.rows:
+            if self.writer is not None and self.written >= PART:
+                self.writer.close()
+                self.writer, self.written, self.parts = None, 0, self.parts + 1
             if self.writer is None:
-                self.writer = _writer(self.path)
+                self.writer = _writer(self._part(self.parts))
             self.writer.write_table(batch.table(), row_group_size=1 << 20)
+            self.written += batch.rows
         return batch.rows
 
-    def finish(self) -> str:
-        """The name of the part, empty where there was nothing to write."""
+    def finish(self) -> list[str]:
+        """The names of the parts."""
         if self.writer is None:
-            return ""
+            return []
         self.writer.close()
-        return self.path.name
+        return [self._part(number).name for number in range(self.parts + 1)]
+
+    def _part(self, number: int) -> Path:
+        return self.path.with_stem(f"{self.path.stem}-{number}") if number else self.path
 
 
 def _writer(path: Path) -> pq.ParquetWriter:

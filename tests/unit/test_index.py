@@ -37,6 +37,18 @@ def test_records_have_all_their_columns(tmp_path: Path) -> None:
     assert FILES["node-1/plog/plog-838_20250904090000000.log"][second["byte_offset"] :].startswith(b"[ERROR] RUNTIME(838")
 
 
+def test_a_part_that_is_long_enough_is_closed_and_the_next_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"plog/plog-{n}_20250904090000000.log": "".join(plog(f"line {k} of {n}", k) for k in range(900)).encode() for n in range(40)}
+    whole = stored(tmp_path / "whole", files)
+    monkeypatch.setattr(index, "ROWS", 2000)
+    monkeypatch.setattr(index, "PART", 10_000)
+    parted = stored(tmp_path / "parted", files, 1)
+    names = sorted(path.name for path in (tmp_path / "parted" / "parts").iterdir())
+    assert len(names) == 4 and names[0] == "events-0-1.parquet"
+    query = "SELECT * FROM events ORDER BY event_id"
+    assert parted.sql(query).equals(whole.sql(query)) and parted.sql("SELECT count(*) FROM events").item() == 36_000
+
+
 def test_lines_are_cleaned_and_stay_in_place(tmp_path: Path) -> None:
     case = stored(tmp_path / "c", FILES)
     rows = case.sql("SELECT line_no, byte_offset, message, process, rank, pid FROM events WHERE file_id = 1 ORDER BY 1").rows()
