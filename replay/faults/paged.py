@@ -150,8 +150,16 @@ def _read_back(case: Case, slots: Slots, observed: Tensor) -> Iterator[Fault]:
         yield from _length_models(case, slots, lengths)
     if replaced and len(replaced) == len(wrong[:8]):
         kinds = {kind for kind, _, _ in replaced.values()}
-        if len(kinds) == 1:
-            yield _replacement(case, slots, kinds.pop(), replaced)
+        if kinds <= {*ALIKE}:
+            kinds = {*ALIKE}
+        elif len(kinds) > 1:
+            return
+        for kind in sorted(kinds):
+            yield _replacement(case, slots, kind, {request: (kind, *where) for request, (_, *where) in replaced.items()})
+
+
+ALIKE = ("block-missing", "block-unwritten")
+"""Where a few tokens carry the weight, a block read as zeros and one left out give the same output: both are tried, whichever fits better."""
 
 
 def _length_models(case: Case, slots: Slots, found: dict[int, int]) -> Iterator[Fault]:
