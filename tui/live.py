@@ -41,13 +41,19 @@ async def steps(order: Order) -> AsyncGenerator[Step, None]:
             said = (await errors).decode(errors="replace").strip().splitlines()
             yield Failed(said[-1] if said else f"the triage ended with status {status}: run `dsforensics triage` to see why")
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), 5)
-            except asyncio.TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        await end(process)
         errors.cancel()
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """End a process that still runs: it has five seconds to leave by itself."""
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), 5)
+    except asyncio.TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,25 +1,20 @@
-"""The replay of a diagnosis: what would be run, running it beside the browser, and its verdict as the case keeps it.
-
-The verdict is read as plain data, by the names `dsforensics.report/1` gives its parts, so that a case of another version still shows.
-"""
+"""The replay of a diagnosis: what would be run, running it beside the browser, and its verdict as the case keeps it."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from forensics.extension import installed
 from forensics.result import Triage
+from replay.result import STATUS_WORDS, Bin
 from rules.diagnose import filled
-from rules.model import Diagnosis
-from tui.live import LINE
+from tui.live import LINE, end
 
 START = (
     "import sys; sys.path[:] = [sys.argv.pop(1), *(path for path in sys.path if path not in ('', '.'))]; "
@@ -37,24 +32,15 @@ class Spec(msgspec.Struct, frozen=True):
     params: dict[str, str]
 
 
-class Bar(msgspec.Struct, frozen=True):
-    """Rows of the output between two places, and how wrong they are, in noise units."""
-
-    first: int
-    last: int
-    error: float
-    worst: float
-
-
 class Verdict(msgspec.Struct):
-    """What came out."""
+    """What came out, in the words of one language."""
 
     status: str
     words: str
     reason: str
     lines: list[str] = []
     axis: str = ""
-    bars: list[Bar] = []
+    bars: list[Bin] = []
     limit: float = 2.0
     boundary: int | None = None
 
@@ -75,46 +61,25 @@ def possible() -> bool:
     return "replay" in installed() and importlib.util.find_spec("torch") is not None
 
 
-def verdict(triage: Triage, diagnosis: Diagnosis | int, lang: str) -> Verdict | None:
+def verdict(triage: Triage, rank: int, lang: str) -> Verdict | None:
     """The verdict that the case keeps for a diagnosis; None where none was run."""
-    rank = diagnosis if isinstance(diagnosis, int) else diagnosis.rank
-    found = getattr(triage, "replays", {}).get(rank)
+    found = triage.replays.get(rank)
     if found is None:
         return None
-    data: dict[str, Any] = msgspec.to_builtins(found)
-    plot = data.get("plot") or {}
-    out = Verdict(str(data.get("status", "")), _status(str(data.get("status", "")), lang), _words(data.get("reason"), lang))
-    for label in ("subject", "dtype", "shape"):
-        if data.get(label):
-            out.lines.append(f"{label}: {data[label]}")
-    if data.get("score") is not None:
-        noise = f" (noise {data['noise']:.3g})" if data.get("noise") else ""
-        out.lines.append(f"score: {data['score']:.3g}{noise}")
-    for fault in data.get("faults", []):
-        values = ", ".join(f"{name}={value}" for name, value in fault.get("params", {}).items())
-        out.lines.append(f"→ {_words(fault.get('title'), lang)} ({fault.get('name')}{': ' + values if values else ''}) · {fault.get('score', 0):.3g}")
-    for broken in data.get("violations", []):
-        out.lines.append(f"✗ {broken.get('operator')}: {broken.get('constraint')} ({broken.get('found')})")
-    out.lines += [_words(note, lang) for note in data.get("notes", [])]
-    if data.get("command"):
-        out.lines.append(f"$ {data['command']}")
-    out.axis, out.limit, out.boundary = plot.get("axis", ""), float(plot.get("limit", 2.0)), plot.get("boundary")
-    out.bars = [Bar(one["first"], one["last"], float(one["error"]), float(one["worst"])) for one in plot.get("bins", [])]
+    lines = [f"{label}: {text}" for label, text in (("subject", found.subject), ("dtype", found.dtype), ("shape", found.shape)) if text]
+    if found.score is not None:
+        lines.append(f"score: {found.score:.3g}" + (f" (noise {found.noise:.3g})" if found.noise else ""))
+    for fault in found.faults:
+        values = ", ".join(f"{name}={value}" for name, value in fault.params.items())
+        lines.append(f"→ {fault.title.of(lang)} ({fault.name}{': ' + values if values else ''}) · {fault.score:.3g}")
+    lines += [f"✗ {broken.operator}: {broken.constraint} ({broken.found})" for broken in found.violations]
+    lines += [note.of(lang) for note in found.notes]
+    if found.command:
+        lines.append(f"$ {found.command}")
+    out = Verdict(found.status, STATUS_WORDS[found.status].of(lang), found.reason.of(lang), lines)
+    if found.plot is not None:
+        out.axis, out.bars, out.limit, out.boundary = found.plot.axis, found.plot.bins, found.plot.limit, found.plot.boundary
     return out
-
-
-def _words(value: Any, lang: str) -> str:
-    return str(value.get(lang) or value.get("en") or "") if isinstance(value, dict) else str(value or "")
-
-
-def _status(status: str, lang: str) -> str:
-    if importlib.util.find_spec("replay") is None:
-        return status
-    try:
-        words = importlib.import_module("replay.result").STATUS_WORDS
-        return str(words[status].of(lang))
-    except (ImportError, AttributeError, KeyError):
-        return status
 
 
 async def run(case: Path, rank: int) -> AsyncGenerator[str, None]:
@@ -131,12 +96,4 @@ async def run(case: Path, rank: int) -> AsyncGenerator[str, None]:
                     yield line.rstrip()
         await process.wait()
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), 5)
-            except asyncio.TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+        await end(process)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from forensics.case import Case
 from forensics.errors import UsageError
 from forensics.report.figures import Clock
+from replay.result import Verdict
 from tests.unit import tui_case
 from tests.unit.case_maker import stored
 from tui import profile, queries, rerun, sql, when
@@ -286,7 +288,7 @@ def test_a_verdict_is_shown_with_its_faults_and_its_plot() -> None:
             "axis": "position", "bins": [{"first": 0, "last": 9, "rows": 10, "error": 0.5, "worst": 1.0}], "limit": 2.0, "boundary": 65536,
         },
     }  # fmt: skip
-    shown = rerun.verdict(SimpleNamespace(replays={2: verdict}), 2, "zh")  # type: ignore[arg-type]
+    shown = rerun.verdict(SimpleNamespace(replays={2: msgspec.convert(verdict, Verdict)}), 2, "zh")  # type: ignore[arg-type]
     assert shown is not None and shown.status == "confirmed" and shown.reason == "从 65536 起出错。"
     assert any("position-wrap: modulus=65536" in text and "回绕" in text for text in shown.lines)
     assert shown.boundary == 65536 and shown.bars[0].error == 0.5
