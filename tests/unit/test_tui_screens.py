@@ -404,6 +404,7 @@ async def test_the_record_tells_codes_rules_and_the_raw_line(browser: Browser, p
     page = await log(browser, pilot)
     await pilot.press("slash", *"error code = 0x", "enter")
     await until(pilot, lambda: "0x800000" in text(page, "#record-text"))
+    await until(pilot, lambda: "[ERROR] RUNTIME(" in text(page, "#record-text"))  # the raw line is fetched behind the rest
     shown = text(page, "#record-text")
     assert "MTE" in shown, "the bits of the core's error word are read"
     assert "[ERROR] RUNTIME(2103,python3):2026-03-12-14:31:07.904.338" in shown, "the raw line comes from the bundle"
